@@ -1,0 +1,313 @@
+"""Algorithms 1 and 2: the laws of their draws, and that nothing irrelevant changes them."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from thomax import tangents
+from thomax.data import Data, pad, padded_size
+from thomax.kernels import empirical_ntk, exact_ntk, float64
+from thomax.keys import make_key, make_keys
+from thomax.networks import CNN, MLP, Custom
+from thomax.policies.sto import STOBNTS, STOBNTSLinear
+from thomax.posterior import mean_and_covariance, unperturbed_covariance
+from thomax.theory import BetaSchedule
+from thomax.training import train_linear
+
+SMALL = MLP(1, 32, "erf")
+BOTH = [STOBNTSLinear(SMALL), STOBNTS(SMALL)]
+INFINITE = STOBNTSLinear(MLP(2, math.inf, "erf"), prior_width=64)
+
+
+def toy(n, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (n, d))
+    return Data(x, np.sin(3 * x.sum(1)) + 0.1 * rng.normal(size=n))
+
+
+@pytest.mark.parametrize("perturb", [True, False])
+def test_linear_draws_follow_the_posterior(perturb):
+    """The claim of the method, over 40,000 draws of (theta0, eps) at one theta0'.
+
+    With perturbed targets mean and covariance are the posterior's; without, the covariance is
+    smaller by s2 k^T A^-2 k, and the two are told apart. Tolerances are four standard errors.
+    """
+    draws, noise = 40_000, 0.7
+    network = MLP(1, 3, "erf")
+    rng = np.random.default_rng(1)
+    x, new = (rng.uniform(-1, 1, (n, 2)).astype(np.float32) for n in (3, 4))
+    y = np.array([1.0, -0.5, 0.7])
+    theta0_prime = rng.normal(size=network.size((2,))).astype(np.float32)
+    theta0 = rng.normal(size=(draws, len(theta0_prime))).astype(np.float32)
+    eps = noise * rng.normal(size=(draws, 3)) if perturb else np.zeros((draws, 3))
+    theta = train_linear(
+        network, np.tile(theta0_prime, (draws, 1)), theta0, pad(x, 4), y + eps, noise**2,
+        max_dense=10,
+    )  # fmt: skip
+    with float64():
+        J_new = np.asarray(jax.jacrev(lambda t: network.apply(t, new.astype(float)))(
+            jnp.asarray(theta0_prime, float)))  # fmt: skip
+    values = theta @ J_new.T
+
+    K, k = empirical_ntk(network, theta0_prime, x), empirical_ntk(network, theta0_prime, x, new)
+    prior = J_new @ J_new.T
+    mean, exact = mean_and_covariance(K, k, prior, y, noise)
+    smaller = unperturbed_covariance(K, k, prior, noise)
+    expected, other = (exact, smaller) if perturb else (smaller, exact)
+
+    deviation = np.sqrt(np.diag(expected))
+    np.testing.assert_allclose((values.mean(0) - mean) / deviation, 0, atol=4 / np.sqrt(draws))
+    correlation = expected / np.outer(deviation, deviation)
+    error = np.sqrt((1 + correlation**2) / draws)  # of a covariance, in units of the deviations
+    found = np.cov(values.T) / np.outer(deviation, deviation)
+    assert (np.abs(found - correlation) < 4 * error).all()
+    wrong = other / np.outer(deviation, deviation)
+    assert (np.abs(found - wrong) > 6 * error).any()
+
+
+def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
+    x = np.array([[-0.8, 0.3], [0.2, 0.9], [0.5, -0.5]])
+    network, draws = MLP(1, 256), 8000
+    prior = STOBNTS(network)(make_keys(0, draws), Data(np.zeros((0, 2)), np.zeros(0)))
+    assert not prior.theta0_prime[:, network.last_layer((2,))].any()
+    found = np.cov(prior(x).T)
+    nngp = np.cov(
+        np.array([network.apply(t, x.astype(np.float32)) for t in prior.theta0[:1500]]).T
+    )
+    with float64():
+        ntk = np.asarray(exact_ntk(network)(x, x))
+    scale = np.sqrt(np.outer(np.diag(ntk), np.diag(ntk)))
+    # Finite width adds some kurtosis to the Monte-Carlo error, and a bias of order 1 / width.
+    four_sigma = 4 * np.sqrt(2.1 / draws) + 1 / 256
+    assert (np.abs(found - ntk) / scale < four_sigma).all()
+    assert (np.abs(found - nngp) / scale > 5 * four_sigma).any()
+
+
+def test_infinitely_wide_draws_follow_the_exact_posterior():
+    """Pathwise draws: 6,000 of them, with prior networks wide enough that bias is small."""
+    data = toy(4)
+    policy = STOBNTSLinear(
+        MLP(1, math.inf, "erf"), noise_std=0.3, standardise=False, prior_width=256
+    )
+    new = np.array([[0.0, 0.0], [0.9, -0.9], data.x[0]])
+    draws = 6000
+    values = np.concatenate(
+        [policy(make_keys(1, 1000, first=1000 * i), data)(new) for i in range(draws // 1000)]
+    )
+    with float64():
+        kernel = exact_ntk(policy.network)
+        x = data.x.astype(float)
+        K, k, prior = (np.asarray(kernel(a, b)) for a, b in ((x, x), (x, new), (new, new)))
+    mean, covariance = mean_and_covariance(K, k, prior, data.y, 0.3)
+    scale = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose((values.mean(0) - mean) / scale, 0, atol=4 / np.sqrt(draws))
+    error = (np.cov(values.T) - covariance) / np.outer(scale, scale)
+    np.testing.assert_allclose(error, 0, atol=4 * np.sqrt(2.1 / draws) + 4 / 256)
+
+
+def test_exact_draws_on_a_finite_set_have_the_same_law_as_pathwise_ones():
+    data = toy(4)
+    policy = STOBNTS(MLP(1, math.inf, "erf"), noise_std=0.3)
+    new = np.array([[0.0, 0.0], [0.9, -0.9]])
+    exact = policy.on_set(make_keys(2, 8000), data, new)
+    pathwise = policy(make_keys(3, 2000), data)(new)
+    scale = exact.std(0)
+    np.testing.assert_allclose(
+        (exact.mean(0) - pathwise.mean(0)) / scale, 0, atol=4 * np.sqrt(1 / 8000 + 1 / 2000)
+    )
+    np.testing.assert_allclose(pathwise.std(0) / scale, 1, atol=0.08)
+
+
+@pytest.mark.parametrize("policy", [STOBNTSLinear(SMALL), INFINITE])
+def test_beta_leaves_the_mean_and_scales_the_deviation(policy):
+    """f_beta - mean = beta (f_1 - mean) for the same key, and three betas lie on one line."""
+    data, x = toy(6), toy(30, seed=5).x
+    one, two, three = (
+        type(policy)(policy.network, beta=b, prior_width=64)(make_keys(0, 3), data)(x)
+        for b in (1.0, 2.0, 3.0)
+    )
+    np.testing.assert_allclose(three - two, two - one, atol=2e-3)
+    mean = 2 * one - two  # the line at beta = 0
+    assert np.abs(two - one).max() > 0.1
+    if policy is INFINITE:  # there all keys share the kernel, and so the mean
+        np.testing.assert_allclose(mean - mean[0], 0, atol=5e-3)
+
+
+def test_beta_may_be_the_schedule_of_the_theorem():
+    x = toy(5, seed=5).x
+    schedule = STOBNTSLinear(SMALL, beta=BetaSchedule(math.log(100), delta=0.1))
+    fixed = STOBNTSLinear(SMALL, beta=2 * math.log(math.pi**2 * 4**2 * 100 / 0.3))
+    np.testing.assert_allclose(schedule(0, toy(3))(x), fixed(0, toy(3))(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("policy", [*BOTH, INFINITE])
+def test_a_draw_depends_on_its_key_alone(policy):
+    data, x = toy(7), toy(20, seed=6).x
+    batch = policy(make_keys(3, 4), data)(x)
+    assert batch.shape == (4, 20)
+    for i in range(4):
+        single = policy(make_key(3, i), data)(x)
+        assert single.shape == (20,)
+        np.testing.assert_allclose(single, batch[i], rtol=1e-3, atol=2e-3)
+    assert all(np.abs(batch[i] - batch[j]).max() > 0.05 for i in range(4) for j in range(i))
+
+
+@pytest.mark.parametrize("policy", [*BOTH, INFINITE])
+def test_order_of_rows_does_not_matter(policy):
+    data, x = toy(9), toy(20, seed=6).x
+    order = np.random.default_rng(0).permutation(9)
+    shuffled = Data(data.x[order], data.y[order])
+    np.testing.assert_array_equal(policy(1, data)(x), policy(1, shuffled)(x))
+
+
+@pytest.mark.parametrize("policy", BOTH)
+def test_padding_does_not_matter(policy, monkeypatch):
+    data, x = toy(9), toy(20, seed=6).x
+    padded = policy(1, data)(x)
+    monkeypatch.setattr("thomax.policies.sto.padded_size", lambda n: max(n, 1))
+    np.testing.assert_allclose(policy(1, data)(x), padded, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("policy", BOTH)
+def test_compilation_does_not_matter(policy):
+    data, x = toy(5), toy(6, seed=6).x
+    compiled = policy(1, data)(x)
+    with jax.disable_jit():
+        np.testing.assert_allclose(policy(1, data)(x), compiled, rtol=2e-3, atol=2e-3)
+
+
+SCRIPT = """
+import json, jax, numpy as np
+from thomax.data import Data
+from thomax.networks import MLP
+from thomax.policies.sto import STOBNTS, STOBNTSLinear
+before = dict(jax.config.values)
+rng = np.random.default_rng(0)
+data = Data(rng.uniform(-1, 1, (9, 2)), rng.normal(size=9))
+x = rng.uniform(-1, 1, (5, 2))
+networks = [MLP(1, 32, "erf"), MLP(2, np.inf, "relu")]
+policies = [p(n, prior_width=64) for p in (STOBNTS, STOBNTSLinear) for n in networks]
+out = [policy(3, data)(x).tolist() for policy in policies]
+assert dict(jax.config.values) == before, "the user's JAX configuration was touched"
+print(json.dumps([out, str(jax.numpy.ones(1).dtype)]))
+"""
+
+
+def test_the_users_precision_setting_neither_matters_nor_changes():
+    found = []
+    for setting in ("0", "1"):
+        environment = {**os.environ, "JAX_ENABLE_X64": setting}
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True
+        )
+        assert run.returncode == 0, run.stderr
+        found.append(json.loads(run.stdout))
+    assert [dtype for _, dtype in found] == ["float32", "float64"]
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4, atol=1e-4)
+
+
+def test_growing_data_compiles_once_a_size():
+    """At most one trace of every compiled piece for each of the sizes, over n = 1 ... 500."""
+    network = MLP(1, 4, "erf")
+    pieces = [tangents.linearise, tangents.pull, tangents._blocks]
+    before = [piece._cache_size() for piece in pieces]
+    policy = STOBNTSLinear(network)
+    data = toy(500)
+    for n in range(1, 501):
+        policy(n, Data(data.x[:n], data.y[:n]))
+    sizes = len({padded_size(n) for n in range(1, 501)})
+    for piece, old in zip(pieces, before, strict=True):
+        assert piece._cache_size() - old <= sizes
+
+
+EDGES = {
+    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
+    "one point": Data([[0.1, 0.2]], [3.0]),
+    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
+    "constant": Data(toy(6).x, np.full(6, 2.0)),
+    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0)),
+    "outlier": Data(toy(6).x, [1, 2, 3, 4, 5, 1e12]),
+    "all failed": Data(toy(3).x, np.full(3, np.nan)),
+    "huge": Data(toy(3).x, [1e308, -1e308, 0.0]),
+    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
+    "d = 200": Data(toy(6, d=200).x, np.arange(6.0)),
+}
+
+
+@pytest.mark.parametrize("policy", [*BOTH, STOBNTS(MLP(2, 32)), INFINITE])
+@pytest.mark.parametrize("name", EDGES)
+def test_draws_are_finite_whatever_the_data(policy, name):
+    data = EDGES[name]
+    x = np.random.default_rng(1).uniform(-1, 1, (10, data.x.shape[1]))
+    with np.errstate(over="ignore"):
+        values = policy(make_keys(0, 2), data)(np.concatenate([x, data.x]))
+    assert np.isfinite(values).all()
+
+
+def test_draws_pass_near_the_data_when_noise_is_small():
+    data = toy(8)
+    for policy in (
+        STOBNTSLinear(MLP(2, 256), noise_std=0.01),
+        STOBNTS(MLP(2, 256), noise_std=0.01, steps=12, polish=50),
+    ):
+        values = policy(make_keys(0, 4), data)(data.x)
+        np.testing.assert_allclose(values, np.tile(data.y, (4, 1)), atol=0.1)
+
+
+def test_every_neural_draw_carries_a_certificate():
+    certificate = STOBNTS(SMALL)(make_keys(0, 3), toy(10)).certificate
+    assert certificate.loss.shape == certificate.relative_gradient.shape == (3,)
+    assert (certificate.relative_gradient < 3e-2).all()
+    assert (certificate.iterations > 0).all()
+
+
+def test_the_papers_gradient_descent_is_an_option():
+    data, x = toy(6), toy(10, seed=3).x
+    slow = STOBNTS(SMALL, descent=(20_000, 1e-2))(0, data)
+    fast = STOBNTS(SMALL, steps=12, polish=40, tolerance=1e-5)(0, data)
+    assert slow.certificate.iterations[0] == 20_000
+    np.testing.assert_allclose(slow(x), fast(x), atol=0.1)
+
+
+def custom_init(key):
+    return [jax.random.normal(key, (16, 20)), jax.random.normal(key, (20,)) / 4]
+
+
+def custom_apply(w, x):
+    return jnp.tanh(x.reshape(len(x), -1) @ w[0]) @ w[1]
+
+
+@pytest.mark.parametrize("network", [CNN(1, 32), Custom(custom_init, custom_apply), MLP(1, 64)])
+@pytest.mark.parametrize("policy", [STOBNTS, STOBNTSLinear])
+def test_images_and_user_networks_go_through_the_same_code(policy, network):
+    rng = np.random.default_rng(0)
+    images = rng.uniform(size=(10, 4, 4, 1))
+    y = images.mean((1, 2, 3)) * 10
+    draws = policy(network, noise_std=0.05)(make_keys(0, 2), Data(images, y))
+    values = draws(images)
+    assert values.shape == (2, 10)
+    assert all(np.corrcoef(v, y)[0, 1] > 0.8 for v in values)
+
+
+def test_a_large_batch_is_made_in_groups_that_change_nothing(monkeypatch):
+    data, x = toy(5), toy(4, seed=1).x
+    whole = STOBNTSLinear(SMALL)(make_keys(0, 6), data)(x)
+    monkeypatch.setattr("thomax.policies.sto._ROWS_AT_ONCE", 32)
+    np.testing.assert_allclose(STOBNTSLinear(SMALL)(make_keys(0, 6), data)(x), whole, atol=1e-4)
+
+
+@pytest.mark.parametrize("policy", [STOBNTS, STOBNTSLinear])
+def test_impossible_settings_are_refused(policy):
+    with pytest.raises(ValueError, match="noise_std > 0"):
+        policy(noise_std=0.0)
+    with pytest.raises(ValueError, match="beta > 0"):
+        policy(beta=0.0)
+    with pytest.raises(ValueError, match="finite width"):
+        policy(CNN(width=math.inf))

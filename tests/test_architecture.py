@@ -1,0 +1,91 @@
+"""Imports point down only, and numerics stay free of the loop's concerns."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "thomax"
+LEVELS = [
+    {"blas", "compilation", "data", "draws", "kernels", "keys", "networks", "posterior",
+     "quasi_newton", "tangents", "theory", "training"},
+    {"policies", "parameters", "counting", "spaces", "pools"},
+    {"maximise", "journal", "repair"},
+    {"optimizer", "loop"},
+    {"integrations", "bench"},
+    {"report", "cli", "__main__"},
+]  # fmt: skip
+FORBIDDEN_BELOW = {"json", "logging", "pathlib"}
+FILES = sorted(p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    return path.parts[0].removesuffix(".py")
+
+
+def level_of(module: str) -> int:
+    return next(i for i, names in enumerate(LEVELS) if module in names)
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def ours(path: Path) -> set[str]:
+    """Return the dotted names below thomax that a file imports."""
+    return {
+        name.removeprefix("thomax.") for name in imports_of(path) if name.startswith("thomax.")
+    }
+
+
+INNER = [p for p in FILES if p.name != "__init__.py"]
+
+
+@pytest.mark.parametrize("path", INNER, ids=str)
+def test_imports_point_down(path):
+    level = level_of(module_of(path))
+    for name in ours(path):
+        other = name.split(".")[0]
+        if any(other in names for names in LEVELS):
+            assert level_of(other) <= level, f"{path} imports thomax.{name}"
+
+
+@pytest.mark.parametrize("path", [p for p in INNER if level_of(module_of(p)) == 0], ids=str)
+def test_numerics_know_neither_spaces_nor_files(path):
+    if path.name != "compilation.py":  # it names the directory of the cache
+        assert not FORBIDDEN_BELOW & {name.split(".")[0] for name in imports_of(path)}
+
+
+@pytest.mark.parametrize("path", [p for p in INNER if p.parts[0] == "policies"], ids=str)
+def test_a_policy_file_stands_alone(path):
+    names = ours(path)
+    assert not {n for n in names if n.startswith("policies.")}, "a policy imports another policy"
+    assert not names & {"spaces", "pools", "parameters", "journal", "optimizer"}
+    assert not FORBIDDEN_BELOW & {name.split(".")[0] for name in imports_of(path)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_nobody_reaches_into_jax_or_forward(path):
+    for name in imports_of(path):
+        assert not name.startswith(("jax._src", "jax.core", "jax.interpreters")), name
+    if module_of(path) not in {"integrations", "bench", "cli", "__main__"}:
+        assert not {n for n in ours(path) if n.split(".")[0] in {"integrations", "bench"}}
+
+
+def test_every_module_has_a_level_and_there_is_no_cycle():
+    graph = {module_of(p): {n.split(".")[0] for n in ours(p)} - {module_of(p)} for p in INNER}
+    assert all(any(m in names for names in LEVELS) for m in graph)
+    seen: list[str] = []
+    while graph:
+        free = [m for m, needs in graph.items() if not needs & graph.keys()]
+        assert free, f"an import cycle among {sorted(graph)}"
+        seen += free
+        graph = {m: needs for m, needs in graph.items() if m not in free}
+    assert seen

@@ -1,0 +1,97 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from thomax.networks import CNN, MLP, Custom
+
+
+def init(key):
+    first, second = jax.random.split(key)
+    return {
+        "hidden": {"w": 0.3 * jax.random.normal(first, (3, 40)), "b": jnp.zeros(40)},
+        "out": {"w": jax.random.normal(second, (40,)) / 6.0},
+    }
+
+
+def apply(params, x):
+    return jnp.tanh(x @ params["hidden"]["w"] + params["hidden"]["b"]) @ params["out"]["w"]
+
+
+NETWORKS = [
+    (MLP(1, 8, "erf"), (3,)),
+    (MLP(3, 7, "gelu", w_std=1.2, b_std=0.0), (4,)),
+    (MLP(2, 8), (2, 2, 1)),
+    (CNN(1, 4), (7, 8, 2)),
+    (CNN(2, 3, "gelu"), (9, 9, 1)),
+    (CNN(1, 4), (2, 1, 1)),
+    (Custom(init, apply, last_layer="out"), (3,)),
+]
+
+
+@pytest.mark.parametrize(("network", "shape"), NETWORKS)
+def test_a_network_maps_points_of_its_shape_to_numbers_row_by_row(network, shape):
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=network.size(shape)).astype(np.float32)
+    x = rng.normal(size=(5, *shape)).astype(np.float32)
+    outputs = np.asarray(network.apply(theta, x))
+    assert outputs.shape == (5,)
+    assert outputs.dtype == np.float32
+    np.testing.assert_allclose(network.apply(theta, x[2:3]), outputs[2:3], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("network", "shape"), NETWORKS)
+def test_the_output_is_linear_in_the_last_layer(network, shape):
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=network.size(shape)).astype(np.float32)
+    x = rng.normal(size=(4, *shape)).astype(np.float32)
+    last = network.last_layer(shape)
+    assert 0 < last.sum() < len(theta)
+    np.testing.assert_allclose(network.apply(np.where(last, 0, theta), x), 0, atol=1e-6)
+    np.testing.assert_allclose(
+        network.apply(np.where(last, 3 * theta, theta), x), 3 * network.apply(theta, x), rtol=2e-3,
+        atol=1e-4,
+    )  # fmt: skip
+
+
+def test_the_scale_of_activations_is_kept_through_depth():
+    """ReLU with w_std^2 = 2 and no bias: E f(x)^2 = 2 |x|^2 / d at any depth."""
+    x = np.ones((1, 6), np.float32)
+    for depth in (1, 4):
+        network = MLP(depth, 64, b_std=0.0)
+        thetas = (
+            np.random.default_rng(2).normal(size=(3000, network.size((6,)))).astype(np.float32)
+        )
+        outputs = np.asarray(jax.vmap(lambda t, n=network: n.apply(t, x)[0])(thetas))
+        kurtosis = (outputs**4).mean() / (outputs**2).mean() ** 2
+        assert abs((outputs**2).mean() - 2) < 4 * 2 * np.sqrt((kurtosis - 1) / 3000)
+
+
+def test_a_custom_network_starts_as_the_users_initialisation():
+    """N(0, 1) parameters, rescaled inside, have the standard deviations that init has."""
+    network = Custom(init, apply, last_layer="out", zero_std=0.05)
+    x = np.random.default_rng(3).normal(size=(6, 3)).astype(np.float32)
+    own = np.array([apply(init(jax.random.key(i)), x) for i in range(400)])
+    thetas = np.random.default_rng(4).normal(size=(400, network.size((3,)))).astype(np.float32)
+    ours = np.array([network.apply(t, x) for t in thetas])
+    np.testing.assert_allclose(ours.std(0), own.std(0), rtol=0.25)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: MLP(0),
+        lambda: MLP(1.5),
+        lambda: MLP(width=0),
+        lambda: MLP(width=2.5),
+        lambda: MLP(activation="tanh"),
+        lambda: MLP(w_std=0.0),
+        lambda: MLP(b_std=-1.0),
+        lambda: CNN(pooling=0),
+        lambda: CNN().size((28, 28)),
+        lambda: Custom(init, apply, last_layer="output").last_layer((3,)),
+    ],
+)
+def test_impossible_networks_are_refused(make):
+    with pytest.raises(ValueError, match="needs"):
+        make()

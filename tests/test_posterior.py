@@ -1,0 +1,97 @@
+import jax
+import numpy as np
+import pytest
+
+from thomax import posterior
+from thomax.kernels import empirical_ntk, float64
+from thomax.networks import MLP
+
+NOISE = 0.3
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    phi, phi_new, y = rng.normal(size=(6, 9)), rng.normal(size=(4, 9)), rng.normal(size=6)
+    return phi, phi_new, y
+
+
+def test_mean_and_covariance_equal_the_weight_space_posterior(problem):
+    """Bayesian linear regression, by its p x p formulas."""
+    phi, new, y = problem
+    precision = phi.T @ phi / NOISE**2 + np.eye(9)
+    weights = np.linalg.solve(precision, phi.T @ y / NOISE**2)
+    mean, covariance = posterior.mean_and_covariance(
+        phi @ phi.T, phi @ new.T, new @ new.T, y, NOISE
+    )
+    np.testing.assert_allclose(mean, new @ weights)
+    np.testing.assert_allclose(covariance, new @ np.linalg.inv(precision) @ new.T, atol=1e-12)
+
+
+def test_variance_is_the_p_by_p_form_times_the_noise():
+    """The push-through identity; the paper's appendix leaves out the factor s2."""
+    network = MLP(1, 4, "erf")
+    rng = np.random.default_rng(1)
+    with float64():
+        theta = jax.numpy.asarray(rng.normal(size=network.size((2,))))
+        x, new = (jax.numpy.asarray(rng.normal(size=(n, 2))) for n in (5, 3))
+        J, J_new = (
+            np.asarray(jax.jacrev(lambda t, z=z: network.apply(t, z))(theta)) for z in (x, new)
+        )
+        K, k = empirical_ntk(network, theta, x), empirical_ntk(network, theta, x, new)
+    prior = np.square(J_new).sum(1)
+    paper = np.einsum(
+        "ip,pq,iq->i", J_new, np.linalg.inv(J.T @ J + NOISE**2 * np.eye(len(theta))), J_new
+    )
+    np.testing.assert_allclose(posterior.variance(K, k, prior, NOISE), NOISE**2 * paper)
+
+
+def test_log_evidence_equals_the_gaussian_density(problem):
+    phi, _, y = problem
+    A = phi @ phi.T + NOISE**2 * np.eye(6)
+    expected = -0.5 * (y @ np.linalg.inv(A) @ y + np.linalg.slogdet(A)[1] + 6 * np.log(2 * np.pi))
+    np.testing.assert_allclose(posterior.log_evidence(phi @ phi.T, y, NOISE), expected)
+
+
+def test_joint_draws_have_the_given_law():
+    rng = np.random.default_rng(2)
+    root = rng.normal(size=(3, 3))
+    covariance, mean = root @ root.T, np.array([1.0, -1.0, 0.0])
+    draws = posterior.joint_draws(rng.normal(size=(40_000, 3)), mean, covariance)
+    scale = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose((draws.mean(0) - mean) / scale, 0, atol=4 / 200)
+    error = (np.cov(draws.T) - covariance) / np.outer(scale, scale)
+    np.testing.assert_allclose(error, 0, atol=4 * np.sqrt(2) / 200)
+
+
+def test_conjugate_gradients_solve_several_systems_of_different_scale():
+    rng = np.random.default_rng(3)
+    phi = rng.normal(size=(2, 30, 50)) * np.array([1.0, 1e3])[:, None, None]
+    A = phi @ phi.transpose(0, 2, 1) + np.eye(30)
+    b = rng.normal(size=(2, 30))
+    found = posterior.conjugate_gradients(
+        lambda v: np.einsum("bij,bj->bi", A, v), b, tolerance=1e-10
+    )
+    np.testing.assert_allclose(found, np.linalg.solve(A, b[..., None])[..., 0], rtol=1e-5)
+
+
+def test_a_singular_kernel_matrix_gets_just_enough_jitter():
+    K = np.ones((5, 5))
+    factor = posterior.Factor(K, 0.0)
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, K, atol=1e-8)
+    with pytest.raises(np.linalg.LinAlgError, match="not a kernel"):
+        posterior.Factor(-np.eye(2), 0.0)
+
+
+def test_uncertainty_sampling_picks_what_brute_force_picks():
+    rng = np.random.default_rng(4)
+    phi = rng.normal(size=(30, 7))
+    K = phi @ phi.T
+    picked = posterior.uncertainty_sampling(lambda i: K[i], np.diag(K), 12, NOISE)
+    chosen: list[int] = []
+    for _ in range(12):
+        A = K[np.ix_(chosen, chosen)] + NOISE**2 * np.eye(len(chosen))
+        k = K[chosen]
+        left = np.diag(K) - np.einsum("ij,ij->j", k, np.linalg.solve(A, k))
+        chosen.append(int(np.argmax(left)))
+    assert picked == chosen

@@ -1,0 +1,112 @@
+"""Observations, and what happens to them before a model sees them.
+
+Notation:
+    x        observed points, encoded to a centred cube (or features, or images)   (n, ...)
+    y        observed values, larger is better; NaN marks a failed evaluation      (n,)
+    pending  points that are being evaluated                                       (k, ...)
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_OUTLIER = 5.0  # robust standard deviations beyond which a target is compressed
+_SMALLEST_PAD = 16
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is known of the black box: observed points, their values, and pending points.
+
+    Example:
+        >>> data = Data(np.array([[0.0], [0.5]]), np.array([1.0, np.nan]))
+        >>> len(data)
+        2
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    pending: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        x = np.asarray(self.x, np.float32)
+        y = np.asarray(self.y, np.float64)
+        if x.ndim < 2 or y.shape != (len(x),):
+            raise ValueError(
+                f"Data needs x of shape (n, d) and y of shape (n,), got {x.shape} and {y.shape}."
+            )
+        if not np.isfinite(x).all():
+            raise ValueError(
+                "Data needs finite points, got NaN or infinity in x: drop those rows."
+            )
+        pending = np.asarray(self.pending, np.float32).reshape(-1, *x.shape[1:])
+        for name, value in (("x", x), ("y", y), ("pending", pending)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Targets of mean zero and unit variance, and the way back: value = centre + scale target."""
+
+    targets: np.ndarray
+    centre: float
+    scale: float
+
+
+def standardise(y: np.ndarray) -> Standardised:
+    """Bring targets to mean zero and unit variance, robustly.
+
+    Infinite values count as the largest finite ones; a failed evaluation (NaN) counts as the worst
+    value seen, so that a model learns to stay away from it. One wild value must not flatten the
+    rest: what lies more than five robust standard deviations from the median is pulled in to less
+    than ten, which keeps the order of the values. All steps commute with y -> a y + c, a > 0.
+    """
+    y = np.asarray(y, np.float64)
+    finite = y[np.isfinite(y)]
+    if finite.size == 0:
+        return Standardised(np.where(np.isnan(y), -1.0, np.nan_to_num(np.sign(y))), 0.0, 1.0)
+    y = np.where(np.isnan(y), finite.min(), np.clip(y, finite.min(), finite.max()))
+    # Dividing first keeps differences and squares of values near the largest float finite.
+    unit = max(float(np.abs(y).max()), np.finfo(float).tiny)
+    z = y / unit
+    median = float(np.median(z))
+    spread = _robust_spread(z - median)
+    if spread == 0.0:
+        return Standardised(np.zeros_like(y), median * unit, 1.0)
+    z = _compress((z - median) / spread)
+    mean, std = float(z.mean()), max(float(z.std()), 1e-12)
+    scale = std * spread * unit
+    return Standardised((z - mean) / std, (median + mean * spread) * unit, max(scale, 5e-324))
+
+
+def _robust_spread(deviations: np.ndarray) -> float:
+    """Standard deviation by the median deviation; by the mean one if most values are equal."""
+    spread = float(np.median(np.abs(deviations))) * 1.4826  # exact for a normal distribution
+    return spread or float(np.abs(deviations).mean())
+
+
+def _compress(z: np.ndarray) -> np.ndarray:
+    """Leave |z| up to the outlier bound as it is; beyond, approach twice the bound."""
+    excess = np.maximum(np.abs(z) - _OUTLIER, 0.0)
+    return np.sign(z) * (np.minimum(np.abs(z), _OUTLIER) + excess / (1 + excess / _OUTLIER))
+
+
+def padded_size(n: int) -> int:
+    """Round n up to one of few sizes (16, 24, 32, 48, 64, 96, ...), so that growing data reuses
+    compiled code."""
+    size = _SMALLEST_PAD
+    while size < n:
+        if size + size // 2 >= n:
+            return size + size // 2
+        size *= 2
+    return size
+
+
+def pad(rows: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
+    """Append zeros along an axis until it has `size` entries."""
+    missing = size - rows.shape[axis]
+    widths = [(0, missing if i == axis % rows.ndim else 0) for i in range(rows.ndim)]
+    return np.pad(rows, widths)

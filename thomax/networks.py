@@ -1,0 +1,332 @@
+"""Networks in NTK parameterisation: every parameter is drawn from N(0, 1), the paper's `init`.
+
+The scale sits in the forward pass: h = w_std / sqrt(fan_in) phi(h) W + b_std b. Parameters are one
+flat vector theta, as in the paper, so that the algebra of the method needs no tree operations.
+
+Notation:
+    theta   parameters of the network                                   (p,)
+    x       points; vectors (n, d) or images (n, height, width, c)      (n, ...)
+    shape   shape of one point, (d,) or (height, width, c)
+    (A, D)  a block of tangent features: layer inputs (n, a) with back-propagated signals (n, b);
+            the gradients of that layer are the row-wise outer products of A and D
+
+The bias matters: without it (b_std = 0) the prior variance at the centre of the cube, x = 0, is
+zero, and the model believes it knows the value there.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, Protocol, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+Activation: TypeAlias = Literal["relu", "erf", "gelu"]
+Blocks: TypeAlias = list[tuple[Any, Any]]
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "relu": jax.nn.relu,
+    "erf": jax.scipy.special.erf,
+    "gelu": lambda h: jax.nn.gelu(h, approximate=False),
+}
+
+
+class Network(Protocol):
+    """What the method needs of a network: its number of parameters and its function."""
+
+    def size(self, shape: tuple[int, ...]) -> int:
+        """Count the parameters for points of this shape."""
+
+    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Mark, in the flat vector of parameters, the weights and the bias of the last layer."""
+
+    def apply(self, theta: Any, x: Any) -> Any:
+        """Compute the network's outputs (n,)."""
+
+    def blocks(self, theta: Any, x: Any) -> Blocks | None:
+        """Return the tangent features as blocks (A, D), or None if the structure is unknown."""
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A fully connected network with `depth` hidden layers; points of any shape are flattened.
+
+    An infinite width stands for the limit, in which the tangent kernel is exact.
+
+    Example:
+        >>> MLP(depth=2, width=256).size((12,))
+        69377
+    """
+
+    depth: int = 2
+    width: float = 256
+    activation: Activation = "relu"
+    w_std: float = math.sqrt(2.0)
+    b_std: float = 0.3
+
+    def __post_init__(self) -> None:
+        _check(self, depth=self.depth)
+
+    def size(self, shape: tuple[int, ...]) -> int:
+        """Count the parameters for points of this shape."""
+        return sum((a + 1) * b for a, b in self._layers(math.prod(shape)))
+
+    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Mark the weights and the bias of the output layer."""
+        return np.arange(self.size(shape)) >= self.size(shape) - (int(self.width) + 1)
+
+    def apply(self, theta: Any, x: Any) -> Any:
+        """Compute the network's outputs (n,)."""
+        return self._forward(theta, x, [0.0] * (self.depth + 1))[0]
+
+    def blocks(self, theta: Any, x: Any) -> Blocks:
+        """Return the tangent features, one block a layer."""
+        shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self._layers(math.prod(x.shape[1:]))]
+        return _dense_blocks(lambda s: self._forward(theta, x, s), shifts)
+
+    def _layers(self, d: int) -> list[tuple[int, int]]:
+        m = int(self.width)
+        return [(d, m), *[(m, m)] * (self.depth - 1), (m, 1)]
+
+    def _forward(self, theta: Any, x: Any, shifts: list[Any]) -> tuple[Any, list[Any]]:
+        """Return outputs and every layer's scaled inputs; shifts are added before activation."""
+        h = x.reshape(len(x), -1)
+        inputs = []
+        for index, (a, b) in enumerate(self._layers(h.shape[1])):
+            h = ACTIVATIONS[self.activation](h) if index else h
+            h, theta, used = _dense(self, theta, h, a, b)
+            h = h + shifts[index]
+            inputs.append(used)
+        return h[:, 0], inputs
+
+
+@dataclass(frozen=True)
+class CNN:
+    """Convolutions with pooling, then one dense hidden layer; points are images (h, w, c).
+
+    The defaults are the paper's network for images: one 3x3 convolution, max-pooling by 3, a dense
+    layer, both `width` wide.
+
+    Example:
+        >>> CNN(width=64).size((28, 28, 1))
+        332545
+    """
+
+    depth: int = 1
+    width: float = 64
+    activation: Activation = "relu"
+    w_std: float = math.sqrt(2.0)
+    b_std: float = 0.3
+    kernel: int = 3
+    pooling: int = 3
+
+    def __post_init__(self) -> None:
+        _check(self, depth=self.depth, kernel=self.kernel, pooling=self.pooling)
+
+    def size(self, shape: tuple[int, ...]) -> int:
+        """Count the parameters for images of this shape."""
+        convolutions, dense = self._layers(shape)
+        return sum((self.kernel**2 * a + 1) * b for a, b in convolutions) + sum(
+            (a + 1) * b for a, b in dense
+        )
+
+    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Mark the weights and the bias of the output layer."""
+        return np.arange(self.size(shape)) >= self.size(shape) - (int(self.width) + 1)
+
+    def apply(self, theta: Any, x: Any) -> Any:
+        """Compute the network's outputs (n,)."""
+        return self._forward(theta, x, [0.0] * (self.depth + 2))[0]
+
+    def blocks(self, theta: Any, x: Any) -> Blocks:
+        """Return the tangent features; a convolution contributes its whole gradients, D = 1."""
+        shapes = jax.eval_shape(lambda t, z: self._forward(t, z, None)[1], theta, x)
+        shifts = [jnp.zeros(s.shape, x.dtype) for s in shapes]
+        (inputs, _), signals = _signals(lambda s: self._forward(theta, x, s), shifts)
+        found: Blocks = []
+        for a, d in zip(inputs, signals, strict=True):
+            if d.ndim == 2:
+                found.append((a, d))
+            else:  # sum the outer products over the positions of the image
+                found.append((_outer_over_positions(a, d), jnp.ones((len(x), 1), x.dtype)))
+        return found
+
+    def _layers(
+        self, shape: tuple[int, ...]
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        if len(shape) != 3:
+            raise ValueError(
+                f"CNN needs images of shape (height, width, channels), got {shape}: use MLP."
+            )
+        height, breadth, channels = shape
+        m = int(self.width)
+        convolutions = [(channels if i == 0 else m, m) for i in range(self.depth)]
+        for _ in range(self.depth):
+            height, breadth = (max(1, s // self.pooling) for s in (height, breadth))
+        return convolutions, [(height * breadth * m, m), (m, 1)]
+
+    def _forward(self, theta: Any, x: Any, shifts: list[Any] | None) -> tuple[Any, list[Any]]:
+        """Return outputs and layer inputs; without shifts, pre-activations instead of inputs."""
+        phi = ACTIVATIONS[self.activation]
+        convolutions, dense = self._layers(x.shape[1:])
+        h, inputs, signals = x, [], []
+        for index, (a, b) in enumerate(convolutions):
+            h = _patches(h, self.kernel)
+            h, theta, used = _dense(self, theta, h, self.kernel**2 * a, b)
+            h = h if shifts is None else h + shifts[index]
+            inputs.append(used)
+            signals.append(h)
+            h = _max_pool(phi(h), self.pooling)
+        h = h.reshape(len(x), -1)
+        for index, (a, b) in enumerate(dense, start=self.depth):
+            h = phi(h) if index > self.depth else h
+            h, theta, used = _dense(self, theta, h, a, b)
+            h = h if shifts is None else h + shifts[index]
+            inputs.append(used)
+            signals.append(h)
+        return h[:, 0], signals if shifts is None else inputs
+
+
+@dataclass(frozen=True)
+class Custom:
+    """Any network given as a pair: `init(key) -> parameters` and `apply(parameters, x) -> (n,)`.
+
+    The parameters may be any tree of arrays in any initialisation: each array is rescaled by its
+    root mean square at initialisation, which turns it into the NTK parameterisation's N(0, 1);
+    arrays that start at zero (biases, usually) get `zero_std`. `last_layer` names the output: an
+    index or key into the tree of parameters.
+
+    Example:
+        >>> def init(key): return [jax.random.normal(key, (2, 8)), jax.random.normal(key, (8,))]
+        >>> def apply(w, x): return jnp.tanh(x @ w[0]) @ w[1]
+        >>> Custom(init, apply, last_layer=-1).size((2,))
+        24
+    """
+
+    init: Callable[[Any], Any]
+    function: Callable[[Any, Any], Any]
+    last_layer_name: int | str = -1
+    zero_std: float = 0.1
+
+    def __init__(
+        self,
+        init: Callable[[Any], Any],
+        apply: Callable[[Any, Any], Any],
+        last_layer: int | str = -1,
+        zero_std: float = 0.1,
+    ) -> None:
+        values = (init, apply, last_layer, zero_std)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def size(self, shape: tuple[int, ...]) -> int:
+        """Count the parameters."""
+        return len(_scales(self))
+
+    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Mark the parameters of the named output layer."""
+        tree = jax.tree.map(np.zeros_like, self.init(jax.random.key(0)))
+        try:
+            tree[self.last_layer_name] = jax.tree.map(np.ones_like, tree[self.last_layer_name])
+        except (KeyError, IndexError, TypeError) as error:
+            raise ValueError(
+                "Custom needs last_layer to name an entry of the list or dict that init returns, "
+                f"got {self.last_layer_name!r} for a {type(tree).__name__}."
+            ) from error
+        return np.asarray(ravel_pytree(tree)[0]) > 0
+
+    def apply(self, theta: Any, x: Any) -> Any:
+        """Compute the network's outputs (n,)."""
+        return self.function(_unravel(self)(theta * _scales(self).astype(theta.dtype)), x)
+
+    def blocks(self, theta: Any, x: Any) -> None:
+        """Return None: the structure is unknown."""
+        return
+
+
+@lru_cache(maxsize=64)
+def _unravel(network: Custom) -> Callable[[Any], Any]:
+    with jax.ensure_compile_time_eval():
+        return ravel_pytree(network.init(jax.random.key(0)))[1]
+
+
+@lru_cache(maxsize=64)
+def _scales(network: Custom) -> np.ndarray:
+    """Return each parameter's root mean square over its array, from a few initialisations."""
+    with jax.ensure_compile_time_eval():
+        draws = [jax.tree.leaves(network.init(jax.random.key(i))) for i in range(16)]
+    found = []
+    for leaf in zip(*draws, strict=True):
+        rms = float(np.sqrt(np.mean(np.square(np.asarray(leaf)))))
+        found.append(np.full(leaf[0].size, rms or network.zero_std, np.float32))
+    return np.concatenate(found)
+
+
+def _check(network: MLP | CNN, **counts: float) -> None:
+    """Raise for sizes and names that no network can have."""
+    name = type(network).__name__
+    for field, value in counts.items():
+        if value < 1 or int(value) != value:
+            raise ValueError(f"{name} needs {field} to be a whole number >= 1, got {value}.")
+    if network.width < 1 or (network.width != math.inf and int(network.width) != network.width):
+        raise ValueError(f"{name} needs a whole width >= 1 (or infinity), got {network.width}.")
+    if network.activation not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise ValueError(
+            f"{name} needs activation to be one of {known}, got {network.activation!r}."
+        )
+    if not (network.w_std > 0 and network.b_std >= 0):
+        raise ValueError(
+            f"{name} needs w_std > 0 and b_std >= 0, got {network.w_std} and {network.b_std}."
+        )
+
+
+def _dense(network: MLP | CNN, theta: Any, h: Any, a: int, b: int) -> tuple[Any, Any, Any]:
+    """Apply one layer; return outputs, the parameters left over, and the scaled inputs.
+
+    The bias is the weight of a constant input b_std, so a layer's gradients are outer products of
+    (scaled inputs, b_std) with the back-propagated signals.
+    """
+    scaled = (network.w_std / math.sqrt(a)) * h
+    constant = jnp.full((*h.shape[:-1], 1), network.b_std, h.dtype)
+    used = jnp.concatenate([scaled, constant], axis=-1)
+    weights = theta[: (a + 1) * b].reshape(a + 1, b)
+    return used @ weights, theta[(a + 1) * b :], used
+
+
+def _signals(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> tuple[Any, list[Any]]:
+    """Return layer inputs and D = df/dh: rows are independent, so one sweep serves all of them."""
+
+    def total(s: list[Any]) -> tuple[Any, Any]:
+        outputs, inputs = forward(s)
+        return outputs.sum(), (inputs, outputs)
+
+    signals, inputs_outputs = jax.grad(total, has_aux=True)(shifts)
+    return inputs_outputs, signals
+
+
+def _dense_blocks(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> Blocks:
+    (inputs, _), signals = _signals(forward, shifts)
+    return list(zip(inputs, signals, strict=True))
+
+
+def _outer_over_positions(a: Any, d: Any) -> Any:
+    return jnp.einsum("nhwa,nhwb->nab", a, d).reshape(len(a), -1)
+
+
+def _patches(h: Any, kernel: int) -> Any:
+    """Gather the kernel x kernel neighbourhood of every position, zero-padded at the border."""
+    return jax.lax.conv_general_dilated_patches(
+        h, (kernel, kernel), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+def _max_pool(h: Any, window: int) -> Any:
+    """Take the maximum over windows; an axis shorter than the window is pooled whole."""
+    size = [min(window, s) for s in h.shape[1:3]]
+    dims = (1, *size, 1)
+    return jax.lax.reduce_window(h, -jnp.inf, jax.lax.max, dims, dims, "VALID")

@@ -1,0 +1,1 @@
+"""Policies: callables that turn a key and data into a score to maximise."""

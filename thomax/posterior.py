@@ -1,0 +1,153 @@
+"""Gaussian algebra in n x n form, in float64: solves, means, variances, draws, evidence.
+
+Everything here is NumPy and SciPy on small matrices: no compilation, and double precision whatever
+JAX is set to. No p x p matrix appears anywhere.
+
+Notation:
+    K      kernel matrix of the observed points            (n, n)
+    k      covariances of observed with other points       (n, N)
+    A      K + s2 I, s2 = noise_std^2                      (n, n)
+    y      observed values                                 (n,)
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+
+_JITTERS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative to the mean of the diagonal
+
+Multiply = Callable[[np.ndarray], np.ndarray]
+
+
+class Factor:
+    """The Cholesky factor of K + s2 I, with as little jitter as it takes.
+
+    Example:
+        >>> Factor(np.eye(2), noise_variance=1.0).solve(np.array([2.0, 4.0])).tolist()
+        [1.0, 2.0]
+    """
+
+    def __init__(self, K: np.ndarray, noise_variance: float) -> None:
+        diagonal = np.diag_indices(len(K))
+        scale = float(np.mean(K[diagonal])) if len(K) else 1.0
+        for jitter in _JITTERS:
+            A = np.array(K, np.float64)
+            A[diagonal] += noise_variance + jitter * scale
+            try:
+                self.lower = scipy.linalg.cholesky(
+                    A, lower=True, overwrite_a=True, check_finite=False
+                )
+                return
+            except np.linalg.LinAlgError:
+                continue
+        raise np.linalg.LinAlgError("K + s2 I is not positive definite: K is not a kernel matrix.")
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """Return A^-1 b."""
+        return np.asarray(scipy.linalg.cho_solve((self.lower, True), b, check_finite=False))
+
+    def half_solve(self, b: np.ndarray) -> np.ndarray:
+        """Return L^-1 b, whose columns have the squared norms b^T A^-1 b."""
+        return np.asarray(
+            scipy.linalg.solve_triangular(self.lower, b, lower=True, check_finite=False)
+        )
+
+    def log_determinant(self) -> float:
+        """Return log det A."""
+        return 2.0 * float(np.log(np.diag(self.lower)).sum())
+
+
+def conjugate_gradients(
+    multiply: Multiply, b: np.ndarray, tolerance: float = 1e-6, iterations: int = 1000
+) -> np.ndarray:
+    """Solve A a = b for many right-hand sides (..., n), when A is only known by products."""
+    a = np.zeros_like(b, np.float64)
+    residual = np.array(b, np.float64)
+    direction = residual.copy()
+    square = _dot(residual, residual)
+    stop = tolerance**2 * square
+    for _ in range(iterations):
+        active = square > stop
+        if not active.any():
+            break
+        product = multiply(direction)
+        curvature = _dot(direction, product)
+        step = np.where(active, square / np.where(curvature > 0, curvature, np.inf), 0.0)
+        a += step[..., None] * direction
+        residual -= step[..., None] * product
+        new = _dot(residual, residual)
+        direction = residual + (new / np.maximum(square, 1e-300))[..., None] * direction
+        square = new
+    return a
+
+
+def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.einsum("...i,...i->...", u, v)
+
+
+def mean_and_covariance(
+    K: np.ndarray, k: np.ndarray, prior: np.ndarray, y: np.ndarray, noise_std: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the posterior mean k^T A^-1 y and covariance prior - k^T A^-1 k at N points."""
+    factor = Factor(K, noise_std**2)
+    half = factor.half_solve(k)
+    return half.T @ factor.half_solve(y), prior - half.T @ half
+
+
+def unperturbed_covariance(
+    K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float
+) -> np.ndarray:
+    """Return prior - k^T A^-1 k - s2 k^T A^-2 k, the law of draws whose targets are not perturbed.
+
+    It is smaller than the posterior's by the last term: training on the bare targets, as the
+    paper's loss (1) reads, forgets that they are noisy.
+    """
+    factor = Factor(K, noise_std**2)
+    solved = factor.solve(k)
+    return prior - k.T @ solved - noise_std**2 * solved.T @ solved
+
+
+def variance(K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float) -> np.ndarray:
+    """Return the posterior variances at N points from their prior variances (N,).
+
+    By the push-through identity this equals s2 J(x) (J^T J + s2 I)^-1 J(x)^T; the formula in the
+    paper's appendix on uncertainty sampling lacks the factor s2 (which moves no maximum).
+    """
+    return prior - np.square(Factor(K, noise_std**2).half_solve(k)).sum(axis=0)
+
+
+def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float) -> float:
+    """Return log p(y) = -(y^T A^-1 y + log det A + n log 2 pi) / 2."""
+    factor = Factor(K, noise_std**2)
+    fit = float(np.square(factor.half_solve(y)).sum())
+    return -0.5 * (fit + factor.log_determinant() + len(y) * np.log(2 * np.pi))
+
+
+def joint_draws(
+    normals: np.ndarray, mean: np.ndarray, covariance: np.ndarray, jitter: float = 1e-10
+) -> np.ndarray:
+    """Turn standard normals (B, N) into draws from N(mean, covariance): exact on a finite set."""
+    scale = max(float(np.mean(np.diag(covariance))), 1e-300)
+    return mean + normals @ Factor(covariance, jitter * scale).lower.T
+
+
+def uncertainty_sampling(
+    covariance: Callable[[int], np.ndarray], variances: np.ndarray, count: int, noise_std: float
+) -> list[int]:
+    """Pick points one after another, each of largest posterior variance given those before.
+
+    `covariance(i)` returns the prior covariances of candidate i with all N candidates, so N x N
+    never exists: O(N count) memory, O(N count^2) time (the paper's initial design, in n x n form).
+    Further observations go in front: pass their conditioned covariances.
+    """
+    left = np.array(variances, np.float64)
+    columns = np.empty((count, len(left)))
+    picked: list[int] = []
+    for t in range(count):
+        best = int(np.argmax(left))
+        conditioned = covariance(best) - columns[:t, best] @ columns[:t]
+        columns[t] = conditioned / np.sqrt(max(float(left[best]), 0.0) + noise_std**2)
+        left -= columns[t] ** 2
+        picked.append(best)
+    return picked

@@ -1,0 +1,158 @@
+"""Limited-memory BFGS, vectorised over many independent problems of the same size.
+
+One routine serves both uses: polishing B trained networks at once (p variables each,
+preconditioned by the Gauss-Newton model), and climbing B posterior draws from many starts (d
+variables, in a box). It is NumPy around one batched function call an iteration: nothing of it is
+ever compiled.
+
+Notation (Nocedal and Wright 2006, section 7.2; leading axes are the independent problems):
+    s, y   differences of points and of gradients          (..., p)
+    g      gradient                                        (..., p)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+ValueAndGradient = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+_SUFFICIENT = 1e-4  # Armijo's constant
+_SHRINK = 0.3
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the minimisation ended, for each problem."""
+
+    x: np.ndarray
+    value: np.ndarray
+    gradient: np.ndarray
+    iterations: int
+
+
+def minimise(
+    function: ValueAndGradient,
+    x: np.ndarray,
+    *,
+    iterations: int,
+    tolerance: np.ndarray | float = 0.0,
+    memory: int = 8,
+    backtracks: int = 8,
+    precondition: Callable[[np.ndarray], np.ndarray] | None = None,
+    lower: float = -np.inf,
+    upper: float = np.inf,
+) -> Minimum:
+    """Minimise many functions at once, each within the box [lower, upper].
+
+    A problem stops when its projected gradient's norm is below `tolerance`, or when no step
+    improves it; its value never increases. `precondition` applies an approximate inverse Hessian.
+    """
+    x = np.clip(x, lower, upper)
+    value, g = function(x)
+    pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    done = np.zeros(value.shape, bool)
+    used = 0
+    for used in range(1, iterations + 1):
+        free = ~_blocked(x, g, lower, upper)
+        done |= np.sqrt(_dot(g * free, g)) <= tolerance
+        if done.all():
+            used -= 1
+            break
+        direction = _direction(g * free, pairs, precondition) * free
+        new_x, new_value, new_g = _line_search(
+            function, x, value, g, direction, done, (lower, upper), backtracks
+        )
+        improved = new_value < value
+        # A problem that found nothing better loses its memory and tries once more without;
+        # if it had none, it is finished.
+        remembers = np.any([rho > 0 for _, _, rho in pairs], axis=0)
+        done |= ~improved & ~remembers
+        s, y = new_x - x, new_g - g
+        pairs = _remember(pairs, s, y, improved, memory)
+        x, value, g = new_x, new_value, new_g
+    return Minimum(x, value, g, used)
+
+
+def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.einsum("...i,...i->...", u, v)
+
+
+def _blocked(x: np.ndarray, g: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """Mark variables on a face of the box whose descent would leave it."""
+    return ((x <= lower) & (g > 0)) | ((x >= upper) & (g < 0))
+
+
+def _remember(
+    pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    s: np.ndarray,
+    y: np.ndarray,
+    improved: np.ndarray,
+    memory: int,
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Append a pair; it weighs 0 where the curvature is not positive or the problem is stuck."""
+    curvature = _dot(s, y)
+    sound = curvature > 1e-10 * np.sqrt(_dot(s, s) * _dot(y, y))
+    rho = np.where(sound, 1 / np.where(sound, curvature, 1), 0).astype(s.dtype)
+    kept = [(a, b, np.where(improved, c, 0).astype(s.dtype)) for a, b, c in pairs]
+    return [*kept, (s, y, rho)][-memory:]
+
+
+def _direction(
+    g: np.ndarray,
+    pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    precondition: Callable[[np.ndarray], np.ndarray] | None,
+) -> np.ndarray:
+    """Return minus the approximate inverse Hessian times g, by the two-loop recursion."""
+    q = g.copy()
+    alphas = []
+    for s, y, rho in reversed(pairs):
+        alpha = rho * _dot(s, q)
+        q -= alpha[..., None] * y
+        alphas.append(alpha)
+    q = _scaled(q, pairs) if precondition is None else precondition(q)
+    for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
+        q += (alpha - rho * _dot(y, q))[..., None] * s
+    # Rounding may spoil the descent property: then follow the gradient.
+    descent = _dot(q, g) > 0
+    return -np.where(descent[..., None], q, g)
+
+
+def _scaled(q: np.ndarray, pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Apply s.y / y.y, the usual multiple of the identity; a cautious step without memory."""
+    cautious = 0.1 / np.maximum(np.sqrt(_dot(q, q)), 1e-12)
+    if not pairs:
+        return np.asarray(q * cautious[..., None].astype(q.dtype))
+    _, y, rho = pairs[-1]
+    square = _dot(y, y)
+    sound = (rho > 0) & (square > 0)
+    gamma = np.where(sound, 1 / np.where(sound, rho * square, 1), cautious)
+    return np.asarray(q * gamma[..., None].astype(q.dtype))
+
+
+def _line_search(
+    function: ValueAndGradient,
+    x: np.ndarray,
+    value: np.ndarray,
+    g: np.ndarray,
+    direction: np.ndarray,
+    done: np.ndarray,
+    box: tuple[float, float],
+    backtracks: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shrink the steps of the problems that do not yet descend, all in common calls."""
+    step = np.where(done, 0, 1).astype(x.dtype)
+    best_x, best_value, best_g = x, value, g
+    waiting = ~done
+    for _ in range(backtracks):
+        trial = np.clip(x + step[..., None] * direction, *box)
+        trial_value, trial_g = function(trial)
+        enough = value + _SUFFICIENT * np.minimum(_dot(trial - x, g), 0)
+        accepted = waiting & (trial_value <= enough) & (trial_value < value)
+        pick = accepted[..., None]
+        best_x, best_g = np.where(pick, trial, best_x), np.where(pick, trial_g, best_g)
+        best_value = np.where(accepted, trial_value, best_value)
+        waiting = waiting & ~accepted
+        if not waiting.any():
+            break
+        step = np.where(waiting, step * _SHRINK, step).astype(x.dtype)
+    return best_x, best_value, best_g

@@ -1,0 +1,90 @@
+"""A network as a linear map of its parameters: J v, J^T a, and solves with J J^T + ridge.
+
+All functions work on B networks at once and are compiled once for each size of the data.
+
+Notation:
+    theta   parameters of B networks                                      (B, p)
+    x       points, padded with zero rows to a fixed number N             (N, ...)
+    J       gradients of the outputs at x with respect to theta, per network   (N, p)
+    K       J J^T on the n rows that are no padding                       (n, n)
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from thomax.kernels import blocks_product, empirical_ntk
+from thomax.networks import Network
+from thomax.posterior import Factor, conjugate_gradients
+
+
+@partial(jax.jit, static_argnums=0)
+def linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep."""
+    return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
+
+
+def push(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    """Return J v for every network, (B, N)."""
+    return linearise(network, theta, v, x)[1]
+
+
+@partial(jax.jit, static_argnums=0)
+def pull(network: Network, theta: Any, a: Any, x: Any) -> Any:
+    """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep."""
+    return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
+
+
+@partial(jax.jit, static_argnums=0)
+def _blocks(network: Network, theta: Any, x: Any) -> Any:
+    return jax.vmap(lambda t: network.blocks(t, x))(theta)
+
+
+class TangentSystem:
+    """Solves (J J^T + ridge I) a = b for B networks: dense up to a size, iteratively beyond it."""
+
+    def __init__(
+        self, network: Network, theta: np.ndarray, x: np.ndarray, n: int, max_dense: int
+    ) -> None:
+        self._network, self._theta, self._x, self._n = network, theta, x, n
+        self.kernels = self._kernels() if n <= max_dense else None
+
+    def mean_variance(self) -> np.ndarray:
+        """Return the mean of the diagonal of K, for every network (B,)."""
+        if self.kernels is not None:
+            return np.array([np.trace(K) / len(K) for K in self.kernels])
+        # E |J^T e|^2 over random signs e is the trace: one probe is enough for a scale.
+        signs = np.where(np.arange(self._n) % 2, 1.0, -1.0)
+        probe = np.broadcast_to(signs, (len(self._theta), self._n))
+        return np.einsum("bn,bn->b", self._multiply(probe), probe) / self._n
+
+    def solver(self, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once if dense."""
+        if self.kernels is None:
+            return lambda b: conjugate_gradients(
+                lambda v: self._multiply(v) + ridge[:, None] * v, b
+            )
+        factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
+        return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
+
+    def _kernels(self) -> list[np.ndarray]:
+        n = self._n
+        blocks = _blocks(self._network, self._theta, self._x)
+        if blocks is None:
+            return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]
+        found = []
+        for i in range(len(self._theta)):
+            rows = [(np.asarray(a)[i, :n], np.asarray(d)[i, :n]) for a, d in blocks]
+            found.append(blocks_product(rows, rows))
+        return found
+
+    def _multiply(self, v: np.ndarray) -> np.ndarray:
+        """Return J J^T v on the n real rows: one VJP and one JVP."""
+        padded = np.zeros((len(v), len(self._x)), np.float32)
+        padded[:, : self._n] = v
+        gradients = pull(self._network, self._theta, padded, self._x)
+        product = push(self._network, self._theta, gradients, self._x)
+        return np.asarray(product, np.float64)[:, : self._n]
