@@ -164,7 +164,7 @@ def main():
     if not quick:  # the whole of (a) once, to compare what it reaches
         losses = {"gradient_descent": loss_after(make_keys(0, 4), make_data(200), PAPER_STEPS),
                   "neural": key_row["neural_loss"]}  # fmt: skip
-        print(f"mean loss at n = 200, B = 4: (a) {losses['gradient_descent']:.3f} after 10,000 steps, "
+        print(f"mean loss at n = 200, B = 4: (a) {losses['gradient_descent']:.3f}, "
               f"(b) {losses['neural']:.3f}")  # fmt: skip
     first = first_draws()
     for policy, found in first.items():

@@ -8,7 +8,6 @@ import pytest
 from thomax.data import pad
 from thomax.kernels import exact_ntk, float64
 from thomax.networks import CNN, MLP, Custom
-from thomax.tangents import TangentSystem
 from thomax.training import (
     Problem,
     damped_step,
@@ -90,8 +89,7 @@ def test_the_loss_never_increases_along_gauss_newton():
 
 
 def undamped_step(problem, theta):
-    system = TangentSystem(problem.network, theta, problem.x, problem.n, 100)
-    return damped_step(problem, system, theta, np.zeros(len(theta)))[0]
+    return damped_step(problem, problem.linearised(theta, 100), theta, np.zeros(len(theta)))[0]
 
 
 def test_one_undamped_gauss_newton_step_becomes_exact_as_the_width_grows():

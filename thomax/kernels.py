@@ -200,18 +200,18 @@ def empirical_ntk(
     return blocks_product(first, second)
 
 
-def blocks_product(first: list[Any], second: list[Any]) -> np.ndarray:
-    """Sum (A1 A2^T) * (D1 D2^T) over the layers, in float64."""
+def blocks_product(first: list[Any], second: list[Any], precision: Any = np.float64) -> np.ndarray:
+    """Sum (A1 A2^T) * (D1 D2^T) over the layers."""
     total: Any = 0.0
     for (a1, d1), (a2, d2) in zip(first, second, strict=True):
-        total = total + _product(a1, a2) * _product(d1, d2)
+        total = total + _product(a1, a2, precision) * _product(d1, d2, precision)
     return np.asarray(total)
 
 
-def _product(u: Any, v: Any) -> np.ndarray:
-    """Multiply u v^T in float64; NumPy halves the work when both are one array."""
-    left = np.asarray(u, np.float64)
-    return left @ (left if u is v else np.asarray(v, np.float64)).T
+def _product(u: Any, v: Any, precision: Any) -> np.ndarray:
+    """Multiply u v^T; NumPy halves the work when both are one array."""
+    left = np.asarray(u, precision)
+    return left @ (left if u is v else np.asarray(v, precision)).T
 
 
 @partial(jax.jit, static_argnums=0)

@@ -47,18 +47,21 @@ def minimise(
     A problem stops when its projected gradient's norm is below `tolerance`, or when no step
     improves it; its value never increases. `precondition` applies an approximate inverse Hessian.
     """
+    unbounded = lower == -np.inf and upper == np.inf
     x = np.clip(x, lower, upper)
     value, g = function(x)
     pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     done = np.zeros(value.shape, bool)
     used = 0
     for used in range(1, iterations + 1):
-        free = ~_blocked(x, g, lower, upper)
-        done |= np.sqrt(_dot(g * free, g)) <= tolerance
+        free = np.array(True) if unbounded else ~_blocked(x, g, lower, upper)
+        projected = g if unbounded else g * free
+        done |= np.sqrt(_dot(projected, g)) <= tolerance
         if done.all():
             used -= 1
             break
-        direction = _direction(g * free, pairs, precondition) * free
+        direction = _direction(projected, pairs, precondition)
+        direction = direction if unbounded else direction * free
         new_x, new_value, new_g = _line_search(
             function, x, value, g, direction, done, (lower, upper), backtracks
         )

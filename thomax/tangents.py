@@ -21,10 +21,14 @@ from thomax.networks import Network
 from thomax.posterior import Factor, conjugate_gradients
 
 
+def _linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
+
+
 @partial(jax.jit, static_argnums=0)
 def linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
     """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep."""
-    return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
+    return _linearise(network, theta, v, x)
 
 
 def push(network: Network, theta: Any, v: Any, x: Any) -> Any:
@@ -39,18 +43,34 @@ def pull(network: Network, theta: Any, a: Any, x: Any) -> Any:
 
 
 @partial(jax.jit, static_argnums=0)
-def _blocks(network: Network, theta: Any, x: Any) -> Any:
-    return jax.vmap(lambda t: network.blocks(t, x))(theta)
+def _expand(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    """Return f, J v and the blocks of J; compiled together they share the forward sweep."""
+    blocks = jax.vmap(lambda t: network.blocks(t, x))(theta)
+    return *_linearise(network, theta, v, x), blocks
 
 
 class TangentSystem:
-    """Solves (J J^T + ridge I) a = b for B networks: dense up to a size, iteratively beyond it."""
+    """B networks linearised at theta: f, J v, and solves with J J^T + ridge I.
+
+    K is formed up to `max_dense` points; beyond, solves go by conjugate gradients. `precision` is
+    that of K: float32 is enough, and faster, where a damping far above rounding is added.
+    """
 
     def __init__(
-        self, network: Network, theta: np.ndarray, x: np.ndarray, n: int, max_dense: int
+        self,
+        network: Network,
+        theta: np.ndarray,
+        v: np.ndarray,
+        x: np.ndarray,
+        n: int,
+        max_dense: int,
+        precision: Any = np.float64,
     ) -> None:
         self._network, self._theta, self._x, self._n = network, theta, x, n
-        self.kernels = self._kernels() if n <= max_dense else None
+        dense = n <= max_dense
+        found = (_expand if dense else linearise)(network, theta, v, x)
+        self.output, self.tangent = (np.asarray(z)[:, :n].astype(np.float64) for z in found[:2])
+        self.kernels = self._kernels(found[2], precision) if dense else None
 
     def mean_variance(self) -> np.ndarray:
         """Return the mean of the diagonal of K, for every network (B,)."""
@@ -70,15 +90,14 @@ class TangentSystem:
         factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
-    def _kernels(self) -> list[np.ndarray]:
+    def _kernels(self, blocks: Any, precision: Any) -> list[np.ndarray]:
         n = self._n
-        blocks = _blocks(self._network, self._theta, self._x)
         if blocks is None:
             return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]
         found = []
         for i in range(len(self._theta)):
             rows = [(np.asarray(a)[i, :n], np.asarray(d)[i, :n]) for a, d in blocks]
-            found.append(blocks_product(rows, rows))
+            found.append(blocks_product(rows, rows, precision))
         return found
 
     def _multiply(self, v: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 
 from thomax.networks import Network
 from thomax.quasi_newton import minimise
-from thomax.tangents import TangentSystem, linearise, pull, push
+from thomax.tangents import TangentSystem, pull, push
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
 _POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
@@ -62,6 +62,13 @@ class Problem:
     def n(self) -> int:
         """Count the points that are no padding."""
         return int(self.weights.sum())
+
+    def linearised(self, theta: np.ndarray, max_dense: int) -> TangentSystem:
+        """Return f and J at theta, and J (theta - theta0)."""
+        v = theta - self.theta0
+        return TangentSystem(
+            self.network, theta, v, self.x, self.n, max_dense, precision=np.float32
+        )
 
     def loss(self, theta: np.ndarray) -> np.ndarray:
         """Return the losses (B,)."""
@@ -118,9 +125,8 @@ def train_linear(
     (y - J theta0). If y carries a draw of the noise, it has the posterior's law over theta0.
     """
     n = targets.shape[1]
-    system = TangentSystem(network, theta0_prime, x, n, max_dense)
-    start = np.asarray(push(network, theta0_prime, theta0, x), np.float64)[:, :n]
-    a = system.solver(np.full(len(theta0), s2))(targets - start)
+    system = TangentSystem(network, theta0_prime, theta0, x, n, max_dense)
+    a = system.solver(np.full(len(theta0), s2))(targets - system.tangent)
     return theta0 + np.asarray(pull(network, theta0_prime, _padded(a, len(x)), x))
 
 
@@ -153,7 +159,7 @@ def gauss_newton(
     loss = problem.loss(theta)
     damping = np.zeros(len(theta))
     for step in range(steps):
-        system = TangentSystem(problem.network, theta, problem.x, problem.n, max_dense)
+        system = problem.linearised(theta, max_dense)
         if step == 0:
             damping = first_damping * system.mean_variance()
         candidate, predicted = damped_step(problem, system, theta, damping)
@@ -179,19 +185,16 @@ def damped_step(
     problem: Problem, system: TangentSystem, theta: np.ndarray, damping: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where the step of the module's docstring leads, and the loss the model predicts."""
-    n = problem.n
     e = theta - problem.theta0
-    output, tangent = linearise(problem.network, theta, e, problem.x)
-    residual = (problem.targets - np.asarray(output))[:, :n].astype(np.float64)
-    tangent = np.asarray(tangent, np.float64)[:, :n]
+    residual = problem.targets[:, : problem.n] - system.output
     rho = problem.s2 + damping
     shrink = (problem.s2 / rho)[:, None]
-    right = residual + shrink * tangent
+    right = residual + shrink * system.tangent
     a = system.solver(rho)(right)
     pulled = np.asarray(pull(problem.network, theta, _padded(a, len(problem.x)), problem.x))
     step = np.asarray(pulled - shrink.astype(np.float32) * e)
     # J step = K a - shrink J e, and K a = right - rho a.
-    left_over = residual - (right - rho[:, None] * a) + shrink * tangent
+    left_over = residual - (right - rho[:, None] * a) + shrink * system.tangent
     predicted = np.square(left_over).sum(1) + problem.s2 * _squares(e + step)
     return theta + step, predicted
 
@@ -210,7 +213,7 @@ def _preconditioner(
     problem: Problem, theta: np.ndarray, damping: np.ndarray, max_dense: int
 ) -> Any:
     """Return v -> (J^T J + rho I)^-1 v / 2, the inverse Hessian of the damped model at theta."""
-    system = TangentSystem(problem.network, theta, problem.x, problem.n, max_dense)
+    system = problem.linearised(theta, max_dense)
     rho = problem.s2 + np.maximum(damping, _POLISH_DAMPING * system.mean_variance())
     solve = system.solver(rho)
 

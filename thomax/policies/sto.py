@@ -114,8 +114,8 @@ class STOBNTS:
     standardise: bool = True
     max_dense: int = 10_000
     prior_width: int = 1024
-    steps: int = 8
-    polish: int = 8
+    steps: int = 10
+    polish: int = 4
     tolerance: float = 1e-3
     descent: tuple[int, float] | None = None
 
