@@ -1,0 +1,321 @@
+import json
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from thomax.pools import Pool
+
+
+def everything(pool, rows=1000):
+    return np.concatenate([x for _, x in pool.chunks(rows)])
+
+
+@pytest.fixture
+def table():
+    return pd.DataFrame(
+        {
+            "temperature": [20.0, 30.0, 40.0, 50.0],
+            "count": [1, 2, 3, 4],
+            "stirred": [True, False, True, True],
+            "solvent": ["water", "ethanol", "water", "ether"],
+            "grade": pd.Categorical(["b", "a", "b", "b"]),
+        },
+        index=[9, 8, 7, 6],
+    )
+
+
+# Scaling ----------------------------------------------------------------------------------
+
+
+def test_columns_are_centred_and_two_deviations_fill_the_unit_interval():
+    raw = np.random.default_rng(0).normal([5, -300], [0.1, 1e4], (20_000, 2))
+    x = everything(Pool(raw))
+    assert x.dtype == np.float32
+    np.testing.assert_allclose(x, (raw - raw.mean(0)) / raw.std(0) / 2, rtol=1e-5, atol=1e-6)
+
+
+def test_scaling_keeps_digits_that_float32_would_lose():
+    raw = 1.7e9 + np.arange(10.0)[:, None]
+    x = everything(Pool(raw))
+    np.testing.assert_allclose(np.diff(x[:, 0]), 1 / (2 * raw.std()), rtol=1e-5)
+
+
+def test_scaling_looks_at_all_rows_however_many():
+    raw = np.ones((400_000, 2))
+    raw[:, 0] = np.arange(400_000)
+    raw[0, 1] = 5
+    x = everything(Pool(raw), rows=100_000)
+    np.testing.assert_allclose(x, (raw - raw.mean(0)) / raw.std(0) / 2, rtol=1e-4)
+
+
+def test_constant_columns_are_zero_and_codes_stay_codes():
+    raw = np.array([[7.7, 0, -1, 1], [7.7, 1, 1, 1], [7.7, 0, 0, 1]])
+    expected = [[0, 0, -1, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
+    np.testing.assert_array_equal(everything(Pool(raw)), expected)
+
+
+def test_boolean_arrays_are_zeros_and_ones():
+    np.testing.assert_array_equal(everything(Pool([[True, False], [False, True]])), np.eye(2))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32])
+def test_integer_images_run_from_zero_to_one(kind):
+    raw = np.random.default_rng(0).integers(3, 17, (20, 6, 5), dtype=kind)
+    x = everything(Pool(raw), rows=7)
+    assert x.shape == (20, 6, 5, 1)
+    np.testing.assert_allclose(x[..., 0], (raw - 3.0) / 13, rtol=1e-6)
+
+
+def test_black_and_white_images_stay_zero_and_one():
+    raw = np.random.default_rng(0).integers(0, 2, (5, 3, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(everything(Pool(raw))[..., 0], raw)
+
+
+def test_real_images_are_standardised_per_channel():
+    raw = np.random.default_rng(0).normal([0, 10], [1, 5], (50, 4, 3, 2))
+    x = everything(Pool(raw))
+    assert x.shape == (50, 4, 3, 2)
+    np.testing.assert_allclose(x.mean((0, 1, 2)), 0, atol=1e-6)
+    np.testing.assert_allclose(x.std((0, 1, 2)), 0.5, rtol=1e-5)
+
+
+def test_changing_the_array_afterwards_changes_nothing():
+    for raw in (np.random.default_rng(0).normal(size=(9, 2)), np.ones((4, 2, 2), np.uint8)):
+        raw[0] = 3
+        pool = Pool(raw)
+        before = everything(pool)
+        raw[:] = 0
+        np.testing.assert_array_equal(everything(pool), before)
+
+
+# Tables -----------------------------------------------------------------------------------
+
+
+def test_tables_become_numbers_signs_and_one_hot_columns(table):
+    x = everything(Pool(table))
+    numbers = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(1.25) / 2
+    np.testing.assert_allclose(x[:, 0], numbers, rtol=1e-6)
+    np.testing.assert_allclose(x[:, 1], numbers, rtol=1e-6)
+    assert x[:, 2].tolist() == [1, -1, 1, 1]
+    solvent = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    np.testing.assert_array_equal(x[:, 3:6], solvent)
+    np.testing.assert_array_equal(x[:, 6:], [[1, 0], [0, 1], [1, 0], [1, 0]])
+
+
+def test_params_show_the_row_as_python_scalars(table):
+    [params] = Pool(table, names=["p", "q", "r", "s"]).params([1])
+    assert repr(params) == repr(
+        {
+            "index": 1,
+            "temperature": 30.0,
+            "count": 2,
+            "stirred": False,
+            "solvent": "ethanol",
+            "grade": "a",
+            "name": "q",
+        }
+    )
+    assert json.loads(json.dumps(params)) == params
+
+
+def test_nullable_columns_without_gaps_are_numbers():
+    pool = Pool(
+        pd.DataFrame(
+            {
+                "n": pd.array([1, 2, 3], dtype="Int64"),
+                "b": pd.array([True, False, True], dtype="boolean"),
+            }
+        )
+    )
+    assert pool.shape == (2,)
+    assert everything(pool)[:, 1].tolist() == [1, -1, 1]
+
+
+# Reading ----------------------------------------------------------------------------------
+
+
+def test_validation_finds_the_candidate_by_its_index(table):
+    pool = Pool(table)
+    assert pool.validate({"index": np.int64(2), "solvent": "whatever"}) == pool.params([2])[0]
+    assert pool.index([{"index": 3.0}, {"index": 0}]) == [3, 0]
+    np.testing.assert_array_equal(pool.encode([{"index": 3}]), pool.at([3]))
+
+
+def test_samples_cover_the_pool():
+    pool = Pool(np.eye(5))
+    x = pool.sample(np.random.default_rng(0), 500)
+    counts = x.sum(0)
+    assert counts.sum() == 500
+    assert abs(counts - 100).max() < 4 * np.sqrt(500 * 0.2 * 0.8)
+
+
+def test_the_checksum_tells_pools_apart(table):
+    raw = np.random.default_rng(0).normal(size=(30, 4))
+    other = raw.copy()
+    other[29, 3] = np.nextafter(other[29, 3], 9)
+    assert Pool(raw) == Pool(raw.copy(order="F")) == Pool(raw.tolist())
+    assert hash(Pool(raw)) == hash(Pool(raw.copy()))
+    assert Pool(raw) != Pool(other)
+    assert Pool(raw) != Pool(raw.reshape(60, 2))
+    assert Pool(raw) != "a pool"
+    renamed = table.replace({"solvent": {"ether": "acetone"}})
+    assert Pool(table) == Pool(table.copy())
+    assert Pool(table) != Pool(renamed)
+    assert Pool(table) != Pool(table.rename(columns={"count": "number"}))
+
+
+def test_pools_print_their_size():
+    assert repr(Pool(np.zeros((3, 4, 4)))) == "Pool(3 candidates of shape (4, 4, 1))"
+
+
+# Size -------------------------------------------------------------------------------------
+
+
+def test_large_arrays_are_copied_once_as_float32():
+    raw = np.random.default_rng(0).normal(size=(100_000, 64))
+    tracemalloc.start()
+    pool = Pool(raw)
+    seen = sum(len(x) for _, x in pool.chunks(1000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert seen == 100_000
+    assert peak < raw.nbytes / 2 + 20e6
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.uint8])
+def test_mapped_arrays_stay_on_disk(tmp_path, kind):
+    path = tmp_path / "pool.npy"
+    raw = np.random.default_rng(0).integers(0, 256, (60_000, 10, 10)).astype(kind)
+    np.save(path, raw)
+    mapped = np.load(path, mmap_mode="r")
+    tracemalloc.start()
+    pool = Pool(mapped)
+    walked = [x.mean() for _, x in pool.chunks(500)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 15e6  # as float32 the pool takes 24e6
+    assert pool == Pool(raw)
+    np.testing.assert_allclose(walked, [x.mean() for _, x in Pool(raw).chunks(500)], atol=1e-6)
+    np.testing.assert_array_equal(pool.at([5, 59_999]), Pool(raw).at([5, 59_999]))
+
+
+# Mistakes ---------------------------------------------------------------------------------
+
+
+def with_hole(shape, place, hole=np.nan):
+    raw = np.zeros(shape)
+    raw[place] = hole
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: Pool(with_hole((5, 4), (3, 2))),
+            "Pool needs finite features; row 3 has nan in column 2: drop or impute it.",
+        ),
+        (
+            lambda: Pool(with_hole((300_000, 2), (299_999, 0), -np.inf)),
+            "Pool needs finite features; row 299999 has -inf in column 0: drop or impute it.",
+        ),
+        (
+            lambda: Pool(with_hole((5, 2, 2), (4, 1, 0))),
+            "Pool needs finite features; row 4 has nan in column (1, 0): drop or impute it.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": [1.0, None]})),
+            "Pool needs finite features; row 1 has nothing in column 'a': drop or impute it.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": ["x", None]})),
+            "Pool needs finite features; row 1 has nothing in column 'a': drop or impute it.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": [1.0, np.inf]})),
+            "Pool needs finite features; row 1 has inf in column 'a': drop or impute it.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": pd.to_datetime(["2020-01-01"]).as_unit("ns")})),
+            "Pool needs numbers, bools or strings, got datetime64[ns] in column 'a': convert it.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": [(1,)]})),
+            "Pool needs numbers, bools or strings, got (1,) in column 'a': convert it.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": [str(i) for i in range(1001)]})),
+            "Pool needs at most "
+            "1000 distinct values per column of strings, got 1001 in column 'a': drop it, or "
+            "encode it as numbers.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"index": [1]})),
+            "Pool needs distinct columns, none called 'index', got ['index']: rename them.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame([[1, 2]], columns=["a", "a"])),
+            "Pool needs distinct columns, none called 'index', got ['a', 'a']: rename them.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": []})),
+            "Pool needs at least one row and one column, got (0, 1).",
+        ),
+        (
+            lambda: Pool([1, 2]),
+            "Pool needs an array of shape (N, d), (N, h, w) or (N, h, w, "
+            "channels), got (2,): reshape it.",
+        ),
+        (
+            lambda: Pool(np.zeros((0, 3))),
+            "Pool needs at least one candidate and one feature, got (0, 3).",
+        ),
+        (
+            lambda: Pool([["a"]]),
+            "Pool needs numbers, got an array of <U1: encode the rest as "
+            "numbers, or pass a pandas DataFrame.",
+        ),
+        (
+            lambda: Pool([[1e200], [-1e200]]),
+            "Pool needs features whose squares are finite: divide the large ones.",
+        ),
+        (
+            lambda: Pool(np.eye(2), names=["a"]),
+            "names needs one name for each of 2 candidates, got ['a'].",
+        ),
+        (
+            lambda: Pool(np.eye(2), names="ab"),
+            "names needs one name for each of 2 candidates, got 'ab'.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"name": ["a"]}), names=["b"]),
+            "names needs a table without a column 'name': rename the column.",
+        ),
+        (
+            lambda: Pool(np.eye(2)).validate({"index": 2}),
+            "A candidate needs a whole 'index' from 0 to 1, got 2.",
+        ),
+        (
+            lambda: Pool(np.eye(2)).validate({"index": 0.5}),
+            "A candidate needs a whole 'index' from 0 to 1, got 0.5.",
+        ),
+        (
+            lambda: Pool(np.eye(2)).validate({"index": True}),
+            "A candidate needs a whole 'index' from 0 to 1, got True.",
+        ),
+        (
+            lambda: Pool(np.eye(2)).validate({}),
+            "A candidate needs a whole 'index' from 0 to 1, got None.",
+        ),
+        (
+            lambda: Pool(np.eye(2)).validate({"index": 0, "x": 1}),
+            "Unknown parameter 'x': a candidate of this pool has ['index'].",
+        ),
+    ],
+)
+def test_mistakes_are_explained_in_one_sentence(make, sentence):
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value) == sentence

@@ -1,0 +1,311 @@
+"""Pools: finite lists of candidates with known features (vectors, images, tables).
+
+Features reach the networks as float32 of a size that suits them. A column is the last axis:
+one feature of a vector, one channel of an image.
+
+    an image of integers                 smallest value of the pool → 0, largest → 1
+    a column of one value                0
+    a column of only -1, 0 and 1         as it is (flags and one-hot codes stay codes)
+    any other column                     (x - mean) / (2 std), so that most |x| <= 1
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thomax.counting import Indices, checked_indices
+from thomax.parameters import python_scalar
+
+Features = NDArray[np.float32]
+
+ELEMENTS_AT_ONCE = 2**18  # numbers converted to float64 at a time: 2 MB
+MOST_ONE_HOT_VALUES = 1000
+
+
+class Pool:
+    """Choose among candidates whose features are known.
+
+    Candidates are an array (N, d), images (N, h, w) or (N, h, w, channels), or a pandas
+    DataFrame: its numeric columns become one feature each, its bool columns -1 or 1, and its
+    other columns one feature per distinct value. Features are scaled as the module describes.
+    A memory-mapped array stays on disk and is scaled while it is read. `names` labels the
+    candidates. Two pools are equal if their descriptions, which hold a checksum, are.
+
+    Example:
+        >>> pool = Pool([[0.0, 5.0], [1.0, 5.0]], names=["aspirin", "caffeine"])
+        >>> pool.at([1])
+        array([[1., 0.]], dtype=float32)
+        >>> pool.params([1])
+        [{'index': 1, 'name': 'caffeine'}]
+    """
+
+    is_finite: ClassVar[bool] = True
+    blocks: ClassVar[tuple[()]] = ()
+
+    def __init__(self, candidates: Any, *, names: Sequence[str] | None = None) -> None:
+        digest = hashlib.blake2b(digest_size=8)
+        self._shown: dict[str, Any] = {}
+        if hasattr(candidates, "columns") and hasattr(candidates, "iloc"):
+            self._shown = _table_columns(candidates)
+            features = [_column_features(n, v, digest) for n, v in self._shown.items()]
+            self._source = _Scaled(np.hstack(features), np.zeros(1), np.ones(1))
+        else:
+            self._source = _array_source(_checked_array(candidates), digest)
+        self.shape = self._source.shape[1:]
+        self.size: int = self._source.shape[0]
+        self.checksum = digest.hexdigest()
+        if names is not None:
+            self._shown["name"] = _checked_names(names, self.size, self._shown)
+
+    @property
+    def dimension(self) -> int:
+        """The number of features of one candidate."""
+        return int(np.prod(self.shape))
+
+    def at(self, indices: Indices) -> Features:
+        """Return the features of the candidates with these indices."""
+        return self._source.read(checked_indices(indices, self.size))
+
+    def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
+        """Walk over all candidates: indices and features, at most `rows` at a time."""
+        for start in range(0, self.size, rows):
+            indices = np.arange(start, min(start + rows, self.size), dtype=np.int64)
+            yield indices, self._source.read(slice(start, start + rows))
+
+    def sample(self, rng: np.random.Generator, n: int) -> Features:
+        """Return the features of independent random candidates."""
+        return self.at(rng.integers(self.size, size=n))
+
+    def params(self, indices: Indices) -> list[dict[str, Any]]:
+        """Return each candidate's index, and its name and table columns where known."""
+        return [
+            {"index": i} | {key: python_scalar(values[i]) for key, values in self._shown.items()}
+            for i in checked_indices(indices, self.size).tolist()
+        ]
+
+    def validate(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the params of the candidate with this index; its other keys are not compared."""
+        unknown = [key for key in params if key != "index" and key not in self._shown]
+        if unknown:
+            raise ValueError(
+                f"Unknown parameter {unknown[0]!r}: a candidate of this pool has "
+                f"{['index', *self._shown]}."
+            )
+        index = python_scalar(params.get("index"))
+        whole = isinstance(index, int | float) and not isinstance(index, bool)
+        if not whole or not 0 <= index < self.size or index != int(index):
+            raise ValueError(
+                f"A candidate needs a whole 'index' from 0 to {self.size - 1}, got {index!r}."
+            )
+        return self.params([int(index)])[0]
+
+    def index(self, params: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the indices that params name."""
+        return [self.validate(row)["index"] for row in params]
+
+    def encode(self, params: Sequence[Mapping[str, Any]]) -> Features:
+        """Return the features of the candidates that params name."""
+        return self.at(self.index(params))
+
+    def satisfies(self, x: ArrayLike) -> NDArray[np.bool_]:
+        """Say for each row that it is allowed: a pool has no constraint."""
+        return np.ones(len(np.asarray(x)), dtype=bool)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what identifies the pool as a JSON-able dictionary."""
+        return {
+            "kind": "pool",
+            "size": self.size,
+            "shape": list(self.shape),
+            "checksum": self.checksum,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pool) and self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return f"Pool({self.size} candidates of shape {self.shape})"
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """An array that is read as float32 of (x - offset) / scale, per column."""
+
+    array: NDArray[Any]
+    offset: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        channel = (1,) if self.array.ndim == 3 else ()
+        return self.array.shape + channel
+
+    def read(self, rows: slice | NDArray[Any]) -> Features:
+        part = np.asarray(self.array[rows]).reshape(-1, *self.shape[1:])
+        if part.dtype == np.float32 and not self.offset.any() and (self.scale == 1).all():
+            return part
+        return ((part - self.offset) / self.scale).astype(np.float32)
+
+    def in_memory(self) -> "_Scaled":
+        features = np.empty(self.shape, dtype=np.float32)
+        for rows in _row_slices(self.array):
+            features[rows] = self.read(rows)
+        features.flags.writeable = False
+        return _Scaled(features, np.zeros(1), np.ones(1))
+
+
+def _array_source(array: NDArray[Any], digest: Any) -> _Scaled:
+    scaled = _scaled(array, digest, label=lambda column: f"column {column}")
+    if isinstance(array, np.memmap):
+        return scaled
+    if _is_integer_image(array):  # four times smaller than float32
+        return _Scaled(array.copy(), scaled.offset, scaled.scale)
+    return scaled.in_memory()
+
+
+def _scaled(array: NDArray[Any], digest: Any, label: Any) -> _Scaled:
+    """Read the array once: refuse what is not finite, take the checksum, find the scaling."""
+    columns = array.shape[-1] if array.ndim != 3 else 1
+    count, mean, m2 = 0, np.zeros(columns), np.zeros(columns)
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    coded = np.ones(columns, dtype=bool)
+    digest.update(f"{array.dtype.str} {array.shape}".encode())
+    for rows in _row_slices(array):
+        raw = np.ascontiguousarray(array[rows])
+        _require_finite(raw, rows.start, label)
+        digest.update(raw)
+        x = raw.reshape(-1, columns).astype(np.float64)
+        low, high = np.minimum(low, x.min(0)), np.maximum(high, x.max(0))
+        coded &= ((x == 0) | (abs(x) == 1)).all(0)
+        count, mean, m2 = _merged_moments(count, mean, m2, x)
+    if _is_integer_image(array):
+        low, high = low.min(), high.max()
+        offset, scale = np.full(columns, low), np.full(columns, max(high - low, 1))
+        return _Scaled(array, offset, scale)
+    if not np.isfinite(m2).all():
+        raise ValueError("Pool needs features whose squares are finite: divide the large ones.")
+    constant = low == high
+    offset = np.where(constant, low, np.where(coded, 0, mean))
+    scale = np.where(constant | coded, 1, 2 * np.sqrt(m2 / count))
+    return _Scaled(array, offset, np.where(scale > 0, scale, 1))
+
+
+def _merged_moments(
+    count: int, mean: NDArray[np.float64], m2: NDArray[np.float64], x: NDArray[np.float64]
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    """Add rows to a count, a mean and a sum of squared deviations (Chan et al., 1979)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses infinite sums
+        center = x.mean(0)
+        delta, total = center - mean, count + len(x)
+        m2 = m2 + ((x - center) ** 2).sum(0) + delta**2 * (count * len(x) / total)
+        return total, mean + delta * (len(x) / total), m2
+
+
+def _row_slices(array: NDArray[Any]) -> Iterator[slice]:
+    rows = max(1, ELEMENTS_AT_ONCE // int(np.prod(array.shape[1:])))
+    for start in range(0, len(array), rows):
+        yield slice(start, min(start + rows, len(array)))
+
+
+def _require_finite(raw: NDArray[Any], first_row: int, label: Any) -> None:
+    bad = np.argwhere(~np.isfinite(raw))
+    if len(bad):
+        row, *place = bad[0].tolist()
+        column = label(place[0] if len(place) == 1 else tuple(place))
+        raise ValueError(
+            f"Pool needs finite features; row {first_row + row} has {raw[tuple(bad[0])]} "
+            f"in {column}: drop or impute it."
+        )
+
+
+def _is_integer_image(array: NDArray[Any]) -> bool:
+    return array.ndim > 2 and array.dtype.kind in "iu"
+
+
+def _checked_array(candidates: Any) -> NDArray[Any]:
+    array = candidates if isinstance(candidates, np.memmap) else np.asarray(candidates)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"Pool needs numbers, got an array of {array.dtype}: encode the rest as numbers, "
+            "or pass a pandas DataFrame."
+        )
+    if array.ndim not in (2, 3, 4):
+        raise ValueError(
+            "Pool needs an array of shape (N, d), (N, h, w) or (N, h, w, channels), "
+            f"got {array.shape}: reshape it."
+        )
+    if array.size == 0:
+        raise ValueError(f"Pool needs at least one candidate and one feature, got {array.shape}.")
+    return array
+
+
+def _table_columns(table: Any) -> dict[str, Any]:
+    """Return the columns of a DataFrame as arrays of float, int, bool or objects."""
+    names = [str(name) for name in table.columns]
+    if not names or not len(table):
+        raise ValueError(f"Pool needs at least one row and one column, got {table.shape}.")
+    if len({*names}) < len(names) or "index" in names:
+        raise ValueError(
+            f"Pool needs distinct columns, none called 'index', got {names}: rename them."
+        )
+    columns = {}
+    for name, (_, column) in zip(names, table.items(), strict=True):
+        missing = np.flatnonzero(column.isna().to_numpy())
+        if len(missing):
+            raise ValueError(
+                f"Pool needs finite features; row {missing[0]} has nothing in column {name!r}: "
+                "drop or impute it."
+            )
+        kinds = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64, "O": object}
+        if column.dtype.kind not in kinds:
+            raise ValueError(
+                f"Pool needs numbers, bools or strings, got {column.dtype} in column {name!r}: "
+                "convert it."
+            )
+        columns[name] = column.to_numpy(dtype=kinds[column.dtype.kind], copy=True)
+    return columns
+
+
+def _column_features(name: str, values: NDArray[Any], digest: Any) -> Features:
+    digest.update(name.encode())
+    if values.dtype == bool:
+        features = np.where(values, 1.0, -1.0)[:, None]
+    elif values.dtype == object:
+        features = _one_hot(name, values.tolist(), digest)
+    else:
+        features = values[:, None]
+    return _scaled(features, digest, label=lambda _: f"column {name!r}").in_memory().array
+
+
+def _one_hot(name: str, values: list[Any], digest: Any) -> Features:
+    for value in values:
+        if not isinstance(value, str | int | float):
+            raise ValueError(
+                f"Pool needs numbers, bools or strings, got {value!r} in column {name!r}: "
+                "convert it."
+            )
+    levels = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    if len(levels) > MOST_ONE_HOT_VALUES:
+        raise ValueError(
+            f"Pool needs at most {MOST_ONE_HOT_VALUES} distinct values per column of strings, "
+            f"got {len(levels)} in column {name!r}: drop it, or encode it as numbers."
+        )
+    digest.update(repr([*levels]).encode())
+    features = np.zeros((len(values), len(levels)), dtype=np.float32)
+    features[np.arange(len(values)), [levels[value] for value in values]] = 1
+    return features
+
+
+def _checked_names(names: Sequence[str], size: int, columns: Mapping[str, Any]) -> list[str]:
+    if isinstance(names, str) or len(names) != size:
+        raise ValueError(f"names needs one name for each of {size} candidates, got {names!r}.")
+    if "name" in columns:
+        raise ValueError("names needs a table without a column 'name': rename the column.")
+    return [str(name) for name in names]
