@@ -1,0 +1,110 @@
+"""Repair of damaged journals: keep every intact record, whatever happened around it.
+
+What a user may rely on:
+    A journal without damage is left as it is.
+    The damaged file stays beside the repaired one as `<path>.damaged-<k>`.
+    At no time is there neither the old nor the new file at `path`, whenever the power fails.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from thomax.journal import (
+    complete_header,
+    flush,
+    fsync_folder,
+    open_locked,
+    require_known_format,
+    require_same_search,
+)
+from thomax.lines import Entry, Record, encode, pieces, scan
+
+
+class Repaired(NamedTuple):
+    """Count the records that `repair` kept, and the broken pieces and copies it dropped."""
+
+    kept: int
+    dropped: int
+
+
+def repair(path: str | os.PathLike[str], header: Record | None = None) -> Repaired:
+    """Rewrite a damaged journal from its intact records, in the order of their numbers.
+
+    Pass `header` when the journal's own is lost.
+
+    Example:
+        >>> import tempfile
+        >>> from thomax.journal import Journal
+        >>> path = tempfile.mkdtemp() + "/run.jsonl"
+        >>> with Journal.open(path, {"seed": 0}) as journal:
+        ...     journal.append({"event": "ask", "number": 0})
+        >>> _ = Path(path).write_text("by accident\\n" + Path(path).read_text())
+        >>> repair(path)
+        Repaired(kept=1, dropped=1)
+    """
+    path = Path(path).resolve()  # a link must go on pointing at the repaired file
+    fd = open_locked(path, os.O_RDWR)
+    try:
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            found, dropped = _salvage(file)
+            first = _surviving_header(path, [e.record for e in found if e.n == 0], header)
+            records = [e.record for e in sorted(found, key=lambda e: e.n) if e.n > 0]
+            content = b"".join(encode(n, record) for n, record in enumerate([first, *records]))
+            file.seek(0)
+            if file.read(len(content) + 1) != content:
+                _keep_copy(path, file)
+                _replace(path, content)
+    finally:
+        os.close(fd)
+    return Repaired(len(records), dropped)
+
+
+def _salvage(file: BinaryIO) -> tuple[list[Entry], int]:
+    found: dict[bytes, Entry] = {}
+    total = 0
+    for line in scan(file):
+        entries = pieces(line)
+        total += len(entries)
+        found |= {encode(*entry): entry for entry in entries if entry}
+    return list(found.values()), total - len(found)
+
+
+def _surviving_header(path: Path, found: list[Record], given: Record | None) -> Record:
+    if len(found) > 1:
+        raise ValueError(
+            f"Journal {path} must hold one search, got the headers of {len(found)}."
+            " Split the file at its headers (the lines with n = 0) first."
+        )
+    if found:
+        require_known_format(path, found[0])
+        if given is not None:
+            require_same_search(path, found[0], complete_header(given))
+        return found[0]
+    if given is None:
+        raise ValueError(
+            f"Journal {path} must have an intact header to be repaired, got none. Nothing was"
+            " changed. Pass header=, the header that the journal was opened with."
+        )
+    return complete_header(given)
+
+
+def _keep_copy(path: Path, file: BinaryIO) -> None:
+    k = 1
+    while (copy := path.with_name(f"{path.name}.damaged-{k}")).exists():
+        k += 1
+    file.seek(0)
+    with copy.open("xb") as target:
+        shutil.copyfileobj(file, target)
+        flush(target)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    new = path.with_name(path.name + ".repairing")
+    with new.open("wb") as file:
+        file.write(content)
+        flush(file)
+    shutil.copymode(path, new)
+    new.replace(path)
+    fsync_folder(path)
