@@ -9,9 +9,9 @@ PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
     {"blas", "compilation", "data", "draws", "kernels", "keys", "networks", "posterior",
      "quasi_newton", "tangents", "theory", "training"},
-    {"policies", "parameters", "counting", "spaces", "pools"},
-    {"maximise", "journal", "repair"},
-    {"optimizer", "loop"},
+    {"policies", "parameters", "scales", "counting", "spaces", "pools"},
+    {"design", "maximise", "journal", "lines", "repair"},
+    {"loop", "optimizer"},
     {"integrations", "bench"},
     {"report", "cli", "__main__"},
 ]  # fmt: skip

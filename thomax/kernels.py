@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.networks import MLP, Activation, Network
+from thomax.networks import MLP, Activation, Network, lift
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
@@ -42,7 +42,7 @@ class Kernel(Protocol):
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["w_std", "b_std"],
-    meta_fields=["depth", "activation"],
+    meta_fields=["depth", "activation", "sphere"],
 )
 @dataclass(frozen=True)
 class NTK:
@@ -59,19 +59,23 @@ class NTK:
     activation: Activation
     w_std: Any
     b_std: Any
+    sphere: float | None = None
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
-        x1, x2 = (x.reshape(len(x), -1) for x in (x1, x2))
+        x1, x2 = (self._inputs(x) for x in (x1, x2))
         variance1, variance2 = (self._first(jnp.sum(x * x, 1), x.shape[1]) for x in (x1, x2))
         sigma = self._first(x1 @ x2.T, x1.shape[1])
         return self._recursion(sigma, variance1[:, None], variance2[None, :])
 
     def diagonal(self, x: Any) -> Any:
         """Return the variances (n,)."""
-        x = x.reshape(len(x), -1)
+        x = self._inputs(x)
         variance = self._first(jnp.sum(x * x, 1), x.shape[1])
         return self._recursion(variance, variance, variance)
+
+    def _inputs(self, x: Any) -> Any:
+        return lift(x.reshape(len(x), -1), self.sphere)
 
     def _first(self, inner: Any, d: int) -> Any:
         return self.w_std**2 * inner / d + self.b_std**2
@@ -122,7 +126,9 @@ def exact_ntk(network: Network) -> NTK:
             "An exact tangent kernel is known for MLP with relu or erf, "
             f"got {network}: use a finite width."
         )
-    return NTK(network.depth, network.activation, network.w_std, network.b_std)
+    return NTK(
+        network.depth, network.activation, network.w_std, network.b_std, network.sphere
+    )
 
 
 @partial(

@@ -37,17 +37,17 @@ def minimise(
     iterations: int,
     tolerance: np.ndarray | float = 0.0,
     memory: int = 8,
-    backtracks: int = 8,
+    backtracks: int = 4,
     precondition: Callable[[np.ndarray], np.ndarray] | None = None,
-    lower: float = -np.inf,
-    upper: float = np.inf,
+    lower: np.ndarray | float = -np.inf,
+    upper: np.ndarray | float = np.inf,
 ) -> Minimum:
     """Minimise many functions at once, each within the box [lower, upper].
 
     A problem stops when its projected gradient's norm is below `tolerance`, or when no step
     improves it; its value never increases. `precondition` applies an approximate inverse Hessian.
     """
-    unbounded = lower == -np.inf and upper == np.inf
+    unbounded = bool(np.all(np.isneginf(lower)) and np.all(np.isposinf(upper)))
     x = np.clip(x, lower, upper)
     value, g = function(x)
     pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
@@ -80,7 +80,9 @@ def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.einsum("...i,...i->...", u, v)
 
 
-def _blocked(x: np.ndarray, g: np.ndarray, lower: float, upper: float) -> np.ndarray:
+def _blocked(
+    x: np.ndarray, g: np.ndarray, lower: np.ndarray | float, upper: np.ndarray | float
+) -> np.ndarray:
     """Mark variables on a face of the box whose descent would leave it."""
     return ((x <= lower) & (g > 0)) | ((x >= upper) & (g < 0))
 
@@ -139,7 +141,7 @@ def _line_search(
     g: np.ndarray,
     direction: np.ndarray,
     done: np.ndarray,
-    box: tuple[float, float],
+    box: tuple[np.ndarray | float, np.ndarray | float],
     backtracks: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink the steps of the problems that do not yet descend, all in common calls."""

@@ -23,7 +23,7 @@ from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
 from thomax.data import Data, Standardised, pad, padded_size, standardise
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
-from thomax.kernels import exact_ntk, float64
+from thomax.kernels import empirical_ntk, exact_ntk, float64
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
 from thomax.tangents import push
@@ -74,6 +74,10 @@ class STOBNTSLinear:
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
         """Draw the values at a finite set of points jointly, for a network of infinite width."""
         return _on_set(self, key, data, points)
+
+    def covariance(self, points: np.ndarray) -> np.ndarray:
+        """Return the prior covariances of points, (N, N): of the exact kernel where it is known."""
+        return _covariance(self.network, points)
 
     def _draw(self, keys: np.ndarray, data: Data) -> LinearDraw:
         setup = _Setup.of(self, keys, data)
@@ -132,6 +136,10 @@ class STOBNTS:
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
         """Draw the values at a finite set of points jointly, for a network of infinite width."""
         return _on_set(self, key, data, points)
+
+    def covariance(self, points: np.ndarray) -> np.ndarray:
+        """Return the prior covariances of points, (N, N): of the exact kernel where it is known."""
+        return _covariance(self.network, points)
 
     def _draw(self, keys: np.ndarray, data: Data) -> NeuralDraw:
         setup = _Setup.of(self, keys, data)
@@ -262,6 +270,16 @@ def _pathwise(policy: STOBNTS | STOBNTSLinear, key: Key, data: Data) -> Pathwise
         *setup.units(), network=network, theta=theta0, theta0_prime=theta0_prime,
         beta=setup.betas(), kernel=repeated[0], x=repeated[1], weights=weights,
     ).as_single(single)  # fmt: skip
+
+
+def _covariance(network: Network, points: np.ndarray) -> np.ndarray:
+    if isinstance(network, MLP) and network.activation != "gelu":
+        with float64():
+            x = np.asarray(points, np.float64)
+            return np.asarray(exact_ntk(network)(x, x))
+    x = np.asarray(points, np.float32)
+    theta = normals(as_keys(0)[0], network.size(x.shape[1:]), _THETA0_PRIME)[0]
+    return empirical_ntk(network, theta, x)
 
 
 def _on_set(

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+from thomax import MLP, Categorical, Float, Int, Pool, Space, STOBNTSLinear
+from thomax.design import design_length, most_uncertain_point, quasi_random_point
+
+SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
+SMALL = Space({"c": Categorical(["a", "b", "c"]), "n": Int(1, 4, when={"c": ["a", "b"]})})
+ODD = Space({"a": Int(0, 9), "b": Int(0, 1)}, constraint=lambda p: p["a"] % 2 == 1)
+POOL = Pool(np.random.default_rng(0).normal(size=(9, 2)))
+FINITE = {"conditional": (SMALL, 9), "constrained": (ODD, 10), "pool": (POOL, 9)}
+
+
+@pytest.mark.parametrize(
+    ("space", "length"),
+    [(SQUARE, 6), (Space({f"x{i}": Float(0, 1) for i in range(30)}), 20), (POOL, 14)],
+)
+def test_the_design_has_a_few_more_points_than_parameters(space, length):
+    assert design_length(None, space) == design_length("uncertainty", space) == length
+    assert design_length(3, space) == design_length(np.int64(3), space) == 3
+    assert design_length(0, space) == 0
+
+
+@pytest.mark.parametrize("initial", [-1, 2.5, True, "random", [3]])
+def test_a_design_of_another_length_is_refused(initial):
+    with pytest.raises(ValueError, match='a whole number >= 0 or "uncertainty", got'):
+        design_length(initial, SQUARE)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**70, -3])
+def test_points_fill_the_cube_evenly(seed):
+    """Each of 16 equal slices along every axis holds one of the first 16 points."""
+    points = [quasi_random_point(SQUARE, seed, i, []) for i in range(16)]
+    for name in SQUARE.parameters:
+        assert sorted(int(16 * p[name]) for p in points) == list(range(16))
+
+
+def test_a_point_depends_on_seed_and_number_only():
+    first = [quasi_random_point(SQUARE, 0, i, []) for i in range(8)]
+    assert quasi_random_point(SQUARE, 0, 5, first[:5]) == first[5]
+    assert quasi_random_point(SQUARE, 1, 5, []) != first[5]
+    walk = [quasi_random_point(POOL, 0, i, []) for i in range(9)]
+    assert quasi_random_point(POOL, 0, 5, walk[:5]) == walk[5]
+    assert [quasi_random_point(POOL, 1, i, []) for i in range(9)] != walk
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_a_finite_space_is_walked_without_repetition_to_its_end(name):
+    space, size = FINITE[name]
+    points = []
+    while (point := quasi_random_point(space, 0, len(points), points)) is not None:
+        assert space.validate(point) == point
+        points.append(point)
+    assert len(set(space.index(points))) == len(points) == size
+
+
+def test_the_last_point_of_a_large_space_is_found_though_chance_misses_it():
+    space = Space({"n": Int(1, 5000)})
+    taken = [{"n": i} for i in range(1, 5001) if i != 4321]
+    assert quasi_random_point(space, 0, len(taken), taken) == {"n": 4321}
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_points_may_return_if_nothing_is_excluded(name):
+    """With replicates a design goes on after the last point, and is no single point repeated."""
+    space, size = FINITE[name]
+    points = [quasi_random_point(space, 0, i, []) for i in range(2 * size)]
+    assert None not in points
+    assert 1 < len(set(space.index(points))) <= size
+
+
+def test_points_outside_the_constraint_are_replaced():
+    space = Space({"x": Float(0, 1)}, constraint=lambda p: p["x"] < 0.1)
+    points = [quasi_random_point(space, 0, i, [])["x"] for i in range(8)]
+    assert max(points) < 0.1
+    assert len(set(points)) == 8
+
+
+def test_a_constraint_that_nothing_satisfies_is_reported():
+    for parameter in (Float(0, 1), Int(0, 9)):
+        space = Space({"x": parameter}, constraint=lambda p: False)
+        with pytest.raises(ValueError, match=r"The constraint refused \d+ random points in a row"):
+            quasi_random_point(space, 0, 0, [])
+
+
+COVARIANCE = STOBNTSLinear(MLP(1, 64, "erf")).covariance
+
+
+def next_uncertain(space, before, exclude=None, number=None):
+    exclude = before if exclude is None else exclude
+    number = len(before) if number is None else number
+    return most_uncertain_point(space, 0, number, before, exclude, COVARIANCE, 0.1)
+
+
+def test_uncertainty_sampling_takes_the_largest_posterior_variance():
+    pool = Pool(np.random.default_rng(1).normal(size=(40, 3)))
+    K = COVARIANCE(pool.at(np.arange(40)))
+    chosen = []
+    for _ in range(6):
+        A = K[np.ix_(chosen, chosen)] + 0.01 * np.eye(len(chosen))
+        variance = np.diag(K - K[:, chosen] @ np.linalg.inv(A) @ K[chosen]).copy()
+        variance[chosen] = -1
+        found = next_uncertain(pool, pool.params(chosen))
+        assert found == {"index": int(variance.argmax())}
+        chosen.append(found["index"])
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_uncertainty_sampling_repeats_nothing_and_ends(name):
+    space, size = FINITE[name]
+    points = []
+    while (point := next_uncertain(space, points)) is not None:
+        assert space.validate(point) == point
+        points.append(point)
+    assert len(set(space.index(points))) == len(points) == size
+    assert next_uncertain(space, points, exclude=[]) is not None
+
+
+def test_uncertainty_sampling_spreads_over_a_continuous_space():
+    points = []
+    for _ in range(4):
+        points.append(next_uncertain(SQUARE, points))
+    x = SQUARE.encode(points)
+    assert (np.abs(x) > 0.8).all()  # corners are the most uncertain
+    assert len(np.unique(np.sign(x), axis=0)) == 4
+    assert next_uncertain(SQUARE, points[:2]) == points[2]

@@ -1,0 +1,302 @@
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import jax
+import numpy as np
+import pytest
+
+from thomax import (
+    MLP,
+    Bool,
+    Categorical,
+    Data,
+    Float,
+    Int,
+    Ordinal,
+    Pool,
+    Search,
+    Space,
+    STOBNTSLinear,
+    make_keys,
+)
+from thomax.maximise import maximise
+
+register = partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["centre", "scale", "target"],
+    meta_fields=["single"],
+)
+
+
+def score_class(values):
+    """Make a score, a registered record of arrays, from a function of (target, x)."""
+
+    @register
+    @dataclass(frozen=True)
+    class Score:
+        centre: np.ndarray
+        scale: np.ndarray
+        single: bool
+        target: np.ndarray
+
+        def values(self, x):
+            return values(self.target, x)
+
+    def of(*targets):
+        zeros = np.zeros(len(targets))
+        return Score(zeros, zeros + 1, False, np.array(targets, np.float32))
+
+    return of
+
+
+bowl = score_class(lambda target, x: -((x - target) ** 2).sum(-1))
+linear = score_class(lambda target, x: x @ target)
+needle = score_class(lambda target, x: jax.numpy.exp(-200 * ((x - target) ** 2).sum(-1)))
+# Target: heights and places of three peaks, one for each choice; the last column is the place.
+peaks = score_class(
+    lambda target, x: x[:, :3] @ target[:3] - 4 * (x[:, 3] - x[:, :3] @ target[3:]) ** 2
+)
+
+QUICK = Search(candidates=300, restarts=4)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def draws(space, count=5):
+    """Return posterior draws of a small network, rough enough to have many local maxima."""
+    x = space.sample(rng(1), 12)
+    policy = STOBNTSLinear(MLP(1, 32, "erf"))
+    return policy(make_keys(0, count), Data(x, rng(2).normal(size=12)))
+
+
+LEVELS = ["a", "b", "c", "d"]
+SPACES = {
+    "categorical": Space({f"c{i}": Categorical(LEVELS) for i in range(4)}),
+    "conditional": Space({
+        "kind": Categorical(["tree", "line"]),
+        "depth": Int(1, 30, when={"kind": "tree"}),
+        "slope": Float(-1, 1, step=0.1, when={"kind": "line"}),
+        "flag": Bool(),
+    }),
+    "constrained": Space(
+        {"a": Int(0, 40), "b": Ordinal([1, 2, 5, 10])},
+        constraint=lambda p: (p["a"] + p["b"]) % 3 == 1,
+    ),
+    "larger than a chunk": Space({"a": Int(0, 150), "b": Int(0, 150)}),
+}  # fmt: skip
+
+
+def all_points(space):
+    """List the points of a space by hand: every combination that it accepts, once."""
+    places = [p.scale.place(np.arange(p.scale.count)) for p in space.parameters.values()]
+    rows = np.array([np.concatenate(row) for row in product(*places)])
+    points = {tuple(params.items()): params for params in space.decode(rows)}
+    return [p for p in points.values() if space.constraint is None or space.constraint(p)]
+
+
+def greedy_by_hand(values, taken=()):
+    """Give each draw its best point which no draw before it has got."""
+    chosen = []
+    for row in values:
+        chosen.append(next(i for i in np.argsort(-row) if i not in [*taken, *chosen]))
+    return chosen
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_finite_space_is_searched_exactly(name):
+    space = SPACES[name]
+    points = all_points(space)
+    score = draws(space)
+    values = score(space.encode(points))
+    expected = greedy_by_hand(values)
+    assert maximise(rng(), score, space) == [points[i] for i in expected]
+    excluded = [points[i] for i in expected[:2]]
+    expected = greedy_by_hand(values, taken=expected[:2])
+    assert maximise(rng(), score, space, exclude=excluded) == [points[i] for i in expected]
+
+
+def test_a_pool_is_searched_exactly_whatever_its_size_and_shape():
+    features = rng(3).normal(size=(20_000, 2))
+    pool = Pool(features)
+    score = draws(pool)
+    values = score(pool.at(np.arange(20_000)))
+    expected = greedy_by_hand(values)
+    assert [p["index"] for p in maximise(rng(), score, pool)] == expected
+    last = pool.at([19_999])[0]
+    assert maximise(rng(), bowl(last), pool) == [{"index": 19_999}]
+    images = Pool(rng(4).normal(size=(20, 3, 3, 1)))
+    brightest = score_class(lambda target, x: target * x.sum((1, 2, 3)))
+    expected = [int(images.at(np.arange(20)).sum((1, 2, 3)).argmax())]
+    assert [p["index"] for p in maximise(rng(), brightest(1.0), images)] == expected
+
+
+def test_an_exhausted_space_returns_what_is_left_and_then_nothing():
+    space = Space({"a": Int(0, 4)})
+    score = draws(space, 4)
+    everything = [{"a": i} for i in range(5)]
+    found = maximise(rng(), score, space, exclude=everything[:3])
+    assert sorted(p["a"] for p in found) == [3, 4]
+    assert maximise(rng(), score, space, exclude=everything) == []
+    pool = Pool(np.eye(3))
+    assert maximise(rng(), bowl(np.zeros(3)), pool, exclude=pool.params([0, 1, 2])) == []
+
+
+def test_a_large_space_that_is_exhausted_returns_nothing_either():
+    space = Space({"a": Int(0, 4)})
+    search = Search(candidates=50, restarts=2, exhaustive=2)
+    everything = [{"a": i} for i in range(5)]
+    found = maximise(rng(), draws(space, 4), space, search=search, exclude=everything[:3])
+    assert sorted(p["a"] for p in found) == [3, 4]
+    assert maximise(rng(), draws(space, 4), space, search=search, exclude=everything) == []
+
+
+CUBE = Space({name: Float(-1, 1) for name in "abcdef"})
+INSIDE = np.array([0.3, -0.7, 0.05, 0.9, -0.2, 0.55])
+BEYOND = np.array([1.5, -0.7, -3.0, 0.9, -0.2, 2.0])
+
+
+def test_a_continuous_space_is_climbed_to_the_top_inside_and_at_the_border():
+    found = maximise(rng(), bowl(INSIDE, BEYOND, -INSIDE), CUBE, search=QUICK)
+    expected = [INSIDE, np.clip(BEYOND, -1, 1), -INSIDE]
+    np.testing.assert_allclose(CUBE.encode(found), expected, atol=1e-3)
+
+
+def test_floats_are_searched_on_their_own_scale():
+    space = Space({"rate": Float(1e-4, 1, log=True), "share": Float(0, 10)})
+    found = maximise(rng(), bowl([0.5, -0.5]), space, search=QUICK)[0]
+    assert found["rate"] == pytest.approx(0.1, rel=1e-2)
+    assert found["share"] == pytest.approx(2.5, abs=1e-2)
+
+
+def test_the_neighbourhood_of_good_points_is_searched_as_well():
+    """A needle that random points miss, and whose slope is too small to feel from afar."""
+    score, search = needle(INSIDE), Search(candidates=400, restarts=4)
+    near = INSIDE[None] + 0.05
+    lost = CUBE.encode(maximise(rng(), score, CUBE, search=search))
+    found = CUBE.encode(maximise(rng(), score, CUBE, search=search, centres=near))
+    assert np.abs(lost - INSIDE).max() > 0.1
+    np.testing.assert_allclose(found[0], INSIDE, atol=1e-2)
+    empty = np.empty((0, 6))
+    assert len(maximise(rng(), score, CUBE, search=search, centres=empty)) == 1
+
+
+MIXED = Space({"kind": Categorical(["a", "b", "c"]), "place": Float(-1, 1)})
+
+
+@pytest.mark.parametrize(
+    ("heights", "places", "best"),
+    [
+        ([0.5, 1.0, 0.9], [-0.9, 0.8, -0.8], ("b", 0.8)),
+        ([0.5, 1.0, 1.1], [-0.9, 0.8, -0.8], ("c", -0.8)),
+        ([1.0, 0.2, 0.0], [2.0, 0.0, 0.0], ("b", 0.0)),  # the highest peak is out of reach
+    ],
+)
+@pytest.mark.parametrize("search", [QUICK, Search(candidates=8, restarts=8)])
+def test_choices_and_floats_are_searched_jointly(heights, places, best, search):
+    found = maximise(rng(), peaks([*heights, *places]), MIXED, search=search)[0]
+    assert (found["kind"], found["place"]) == (best[0], pytest.approx(best[1], abs=1e-3))
+
+
+def test_a_discrete_space_too_large_to_list_is_searched_by_single_changes():
+    space = Space({f"c{i}": Categorical(LEVELS) for i in range(12)} | {"n": Int(0, 40)})
+    weights = rng(5).normal(size=(3, space.dimension))
+    found = maximise(rng(), linear(*weights), space, search=QUICK)
+    for params, row in zip(found, weights, strict=True):
+        best = row[:48].reshape(12, 4).argmax(1)
+        assert [params[f"c{i}"] for i in range(12)] == [LEVELS[i] for i in best]
+        assert params["n"] == (40 if row[48] > 0 else 0)
+
+
+def test_a_parameter_of_very_many_levels_is_climbed_and_snapped():
+    space = Space({"n": Int(0, 10**7), "x": Float(-1, 1)})
+    found = maximise(rng(), bowl([0.5, 0.25]), space, search=QUICK)[0]
+    assert isinstance(found["n"], int)
+    assert found["n"] == pytest.approx(7_500_000, abs=5000)
+    assert found["x"] == pytest.approx(0.25, abs=1e-3)
+
+
+CONDITIONAL = Space({
+    "kind": Categorical(["a", "b", "c"]),
+    "place": Float(-1, 1, when={"kind": ["b", "c"]}),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "best"),
+    [
+        ([1.0, 0.9, 0.8, 0.0, 0.7, -0.7], {"kind": "a"}),
+        ([0.7, 0.9, 0.8, 0.0, 0.7, -0.7], {"kind": "b", "place": pytest.approx(0.7, abs=1e-3)}),
+        ([0.7, 0.7, 0.8, 0.0, 0.7, -0.7], {"kind": "c", "place": pytest.approx(-0.7, abs=1e-3)}),
+    ],
+)
+def test_conditional_parameters_appear_where_they_are_active(target, best):
+    assert maximise(rng(), peaks(target), CONDITIONAL, search=QUICK) == [best]
+
+
+def test_every_point_satisfies_the_constraint():
+    spaces = {
+        "continuous": Space(
+            {"a": Float(-1, 1), "b": Float(-1, 1)}, constraint=lambda p: p["a"] + p["b"] < 0.5
+        ),
+        "mixed": Space(
+            {"a": Float(-1, 1), "n": Int(-10, 10)}, constraint=lambda p: p["a"] + p["n"] / 10 < 0.5
+        ),
+    }
+    for space in spaces.values():
+        found = maximise(rng(), linear([1.0, 1.0], [1.0, 0.9], [-1.0, 2.0]), space, search=QUICK)
+        x = space.encode(found)
+        assert space.satisfies(x).all()
+        assert (x[:2].sum(1) > 0.4).all()  # and it lies near the border that holds it back
+        assert x[2, 1] > 0.95
+
+
+def test_rounding_at_the_end_gives_valid_points():
+    space = Space({"n": Int(0, 10), "x": Float(-1, 1), "step": Float(0, 1, step=0.25)})
+    search = Search(candidates=300, restarts=4, rounding=True)
+    found = maximise(rng(), bowl([0.63, 0.3, -0.6]), space, search=search)
+    assert found == [{"n": 8, "x": pytest.approx(0.3, abs=1e-3), "step": 0.25}]
+    found = maximise(rng(), peaks([0.5, 1.0, 0.9, -0.9, 0.8, -0.8]), MIXED, search=search)[0]
+    assert MIXED.validate(found) == found
+    constrained = Space({"n": Int(0, 10), "x": Float(-1, 1)}, constraint=lambda p: p["n"] != 8)
+    assert maximise(rng(), bowl([0.63, 0.3]), constrained, search=search)[0]["n"] != 8
+
+
+@pytest.mark.parametrize("space", [CUBE, MIXED, SPACES["categorical"], SPACES["conditional"]])
+@pytest.mark.parametrize("exhaustive", [10**5, 0])
+def test_a_batch_of_equal_draws_has_distinct_points_none_of_them_excluded(space, exhaustive):
+    search = Search(candidates=100, restarts=4, exhaustive=exhaustive)
+    corner = np.full(space.dimension, 2.0)
+    first = maximise(rng(), bowl(corner), space, search=search)
+    found = maximise(rng(), bowl(*[corner] * 4), space, search=search, exclude=first)
+    rows = {row.tobytes() for row in space.encode([*first, *found])}
+    assert len(rows) == 5
+
+
+def test_the_search_is_a_function_of_its_generator():
+    score = draws(MIXED)
+    once, again = (maximise(rng(7), score, MIXED, search=QUICK) for _ in range(2))
+    assert once == again
+
+
+def test_the_maximum_of_a_rough_draw_is_that_of_a_dense_grid_or_higher():
+    space = Space({"a": Float(-1, 1), "b": Float(-1, 1)})
+    score = draws(space)
+    axis = np.linspace(-1, 1, 101)
+    grid = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
+    found = maximise(rng(), score, space, search=Search(candidates=2000, restarts=12))
+    ours = np.diag(score(space.encode(found)))
+    assert (ours >= score(grid).max(1) - 1e-3).all()
+
+
+@pytest.mark.parametrize("name", ["candidates", "restarts", "rounds"])
+def test_a_search_that_looks_nowhere_is_refused(name):
+    with pytest.raises(ValueError, match=f"Search needs {name} >= 1, got 0"):
+        Search(**{name: 0})
+
+
+def test_the_papers_search_screens_ten_thousand_points_and_rounds():
+    assert Search.paper().candidates == 10_000
+    assert Search.paper().rounding

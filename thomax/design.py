@@ -1,0 +1,111 @@
+"""The first points of a search, before there is anything to learn from.
+
+Point i of a design depends only on the seed, on i, and on the points that came before.
+"""
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from thomax.data import pad, padded_size
+from thomax.keys import make_key, stream
+from thomax.pools import Pool
+from thomax.posterior import Factor
+from thomax.spaces import Space
+
+Params = dict[str, Any]
+Covariance = Callable[[np.ndarray], np.ndarray]
+
+_PURPOSE = 11  # the stream of a trial's key
+_CANDIDATES = 1000
+
+
+def design_length(initial: Any, space: Space | Pool) -> int:
+    """Return the number of initial points: by default a few more than there are parameters."""
+    if initial is None or initial == "uncertainty":
+        parameters = 10 if isinstance(space, Pool) else len(space.parameters)
+        return min(20, parameters + 4)
+    if isinstance(initial, bool) or not isinstance(initial, numbers.Integral) or initial < 0:
+        raise ValueError(
+            f'Optimizer needs initial to be a whole number >= 0 or "uncertainty", got {initial!r}.'
+        )
+    return int(initial)
+
+
+def quasi_random_point(
+    space: Space | Pool, seed: int, number: int, exclude: Sequence[Mapping[str, Any]]
+) -> Params | None:
+    """Return point `number` of a scrambled Sobol sequence, or a random one if it is excluded.
+
+    A pool is walked in a random order. None means that a finite space is exhausted.
+    """
+    seen = set(space.index(exclude)) if space.is_finite else set()
+    if isinstance(space, Pool):
+        order = np.roll(stream(make_key(seed), _PURPOSE).permutation(space.size), -number)
+        return _first(space.params([i])[0] for i in order.tolist() if i not in seen)
+    return _first(
+        params
+        for rows in _attempts(space, seed, number)
+        for params, position in zip(*_numbered(space, rows), strict=True)
+        if position not in seen
+    )
+
+
+def most_uncertain_point(
+    space: Space | Pool,
+    seed: int,
+    number: int,
+    before: Sequence[Mapping[str, Any]],
+    exclude: Sequence[Mapping[str, Any]],
+    covariance: Covariance,
+    noise_std: float,
+) -> Params | None:
+    """Return the candidate of largest posterior variance given all points before it.
+
+    This is uncertainty sampling, the initial stage of the paper's Theorem 1, on random candidates.
+    """
+    rng = stream(make_key(seed, number), _PURPOSE)
+    if isinstance(space, Pool):
+        positions = rng.choice(space.size, min(_CANDIDATES, space.size), replace=False).tolist()
+        rows: np.ndarray = space.at(positions)
+        params = space.params(positions)
+    else:
+        rows = space.sample(rng, _CANDIDATES)
+        params, positions = _numbered(space, rows)
+    k, n = len(before), len(before) + len(rows)
+    points = np.concatenate([space.encode(before), rows]) if k else rows
+    K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
+    half = Factor(K[:k, :k], noise_std**2).half_solve(K[:k, k:])
+    variances = np.diag(K)[k:] - np.square(half).sum(axis=0)
+    seen = set(space.index(exclude)) if space.is_finite else set()
+    ranked = np.argsort(-variances, kind="stable")
+    return _first(params[i] for i in ranked if positions[i] not in seen)
+
+
+def _first(points: Iterable[Params]) -> Params | None:
+    return next(iter(points), None)
+
+
+def _attempts(space: Space, seed: int, number: int) -> Iterator[np.ndarray]:
+    """Yield rows to choose from: the wanted one, random ones, and all that a finite space has."""
+    row = _sobol_row(space, seed, number)
+    yield row[space.satisfies(row)]
+    yield space.sample(stream(make_key(seed, number), _PURPOSE), 100)
+    if space.is_finite:
+        yield from (rows for _, rows in space.chunks(_CANDIDATES))
+
+
+def _numbered(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[int | None]]:
+    """Return the params of rows and their positions, which only points of finite spaces have."""
+    params = space.decode(rows)
+    return params, space.index(params) if space.is_finite else [None] * len(params)
+
+
+def _sobol_row(space: Space, seed: int, number: int) -> np.ndarray:
+    sequence = qmc.Sobol(space.dimension, scramble=True, rng=np.random.default_rng(seed % 2**63))
+    if number:
+        sequence.fast_forward(number)
+    return space.snap(2 * sequence.random(1) - 1)

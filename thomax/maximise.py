@@ -1,0 +1,279 @@
+"""Find the maxima of B posterior draws at once: line 8 of Algorithm 1, line 7 of Algorithm 2.
+
+Finite spaces of moderate size, and pools of any size, are scored whole. Other spaces are searched:
+random points and neighbours of good ones, the best of them climbed by limited-memory BFGS with
+exact gradients along continuous parameters, in turns with the best single change of a discrete one.
+
+Notation:
+    B, R     draws, and starts for each draw
+    x        encoded points of the cube [-1, 1]^d     (B, R, d)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thomax.compilation import cached_compilation
+from thomax.draws import CHUNK, evaluate, evaluate_own, value_and_gradient
+from thomax.pools import Pool
+from thomax.quasi_newton import minimise
+from thomax.spaces import Block, Space
+
+_MOVES = 12  # levels of one parameter tried at once
+_LOCAL_SHARE = 0.5  # of the candidates, around good points
+
+
+@dataclass(frozen=True)
+class Search:
+    """How hard to look for a draw's maximum.
+
+    `candidates` random points are screened, the best refined: `restarts` in all for the draws of
+    a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`; finite spaces up to `exhaustive` points are scored whole. `rounding` treats
+    everything as continuous and rounds at the end, as the paper does.
+    """
+
+    candidates: int = 2000
+    restarts: int = 12
+    restarts_per_draw: int = 4
+    iterations: int = 25
+    rounds: int = 3
+    exhaustive: int = 100_000
+    rounding: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("candidates", "restarts", "rounds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Search needs {name} >= 1, got {getattr(self, name)}.")
+
+    @classmethod
+    def paper(cls) -> "Search":
+        """Return the paper's search: 10,000 random points, 100 restarts, rounding."""
+        return cls(
+            candidates=10_000, restarts_per_draw=100, iterations=100, rounds=1, rounding=True
+        )
+
+
+@cached_compilation
+def maximise(
+    rng: np.random.Generator,
+    score: Any,
+    space: Space | Pool,
+    *,
+    search: Search = Search(),  # noqa: B008 - frozen
+    exclude: Sequence[Mapping[str, Any]] = (),
+    centres: np.ndarray | None = None,
+) -> list[dict[str, Any]]:
+    """Return the point where each draw is largest, all of them different.
+
+    Points of `exclude` are never returned. Fewer points than draws, or none, come back when a
+    finite space is exhausted. `centres` are good points whose neighbourhood is searched as well.
+    """
+    if isinstance(space, Pool) or (space.is_finite and space.size <= search.exhaustive):
+        return space.params(_best_of_all(score, space, set(space.index(exclude))))
+    found = _search(rng, score, space, search, exclude, centres)
+    return space.decode(np.array(found)) if found else []
+
+
+def _best_of_all(score: Any, space: Space | Pool, exclude: set[int]) -> list[int]:
+    """Score every point in chunks; keep for each draw as many of the best as there are draws."""
+    excluded = np.fromiter(exclude, np.int64, len(exclude))
+    best_values, best_indices = None, None
+    for indices, x in space.chunks(4 * CHUNK):
+        values = evaluate(score, np.asarray(x, np.float32))
+        values[:, np.isin(indices, excluded)] = -np.inf
+        indices = np.broadcast_to(indices, values.shape)
+        if best_values is not None:
+            values = np.concatenate([best_values, values], axis=1)
+            indices = np.concatenate([best_indices, indices], axis=1)
+        top = np.argsort(-values, axis=1, kind="stable")[:, : len(values)]
+        best_values, best_indices = (np.take_along_axis(z, top, 1) for z in (values, indices))
+    if best_values is None:
+        return []
+    return _first_untaken(
+        [
+            [int(i) for i, v in zip(row, value, strict=True) if v > -np.inf]
+            for row, value in zip(best_indices, best_values, strict=True)
+        ]
+    )
+
+
+def _first_untaken(rankings: list[list[int]]) -> list[int]:
+    """Give each draw its best point that no earlier draw has taken."""
+    taken: list[int] = []
+    for ranking in rankings:
+        free = next((i for i in ranking if i not in taken), None)
+        if free is not None:
+            taken.append(free)
+    return taken
+
+
+def _search(
+    rng: np.random.Generator,
+    score: Any,
+    space: Space,
+    search: Search,
+    exclude: Sequence[Mapping[str, Any]],
+    centres: np.ndarray | None,
+) -> list[np.ndarray]:
+    """Screen, refine, and pick for each draw the best new point."""
+    candidates = _candidates(rng, space, search, centres)
+    values = evaluate(score, candidates.astype(np.float32))
+    each = max(search.restarts_per_draw, search.restarts // len(values))
+    restarts = min(each, len(candidates))
+    top = np.argsort(-values, axis=1, kind="stable")[:, :restarts]
+    starts = candidates[top]
+    refined = _refine(rng, score, space, search, starts)
+    x = np.concatenate([refined, starts], axis=1)
+    values = evaluate_own(score, x.astype(np.float32))
+    values[~space.satisfies(x.reshape(-1, x.shape[-1])).reshape(values.shape)] = -np.inf
+    taken = {row.tobytes() for row in space.encode(exclude)} if len(exclude) else set()
+    chosen = []
+    for draw, order in enumerate(np.argsort(-values, axis=1, kind="stable")):
+        ranked = x[draw, order[values[draw, order] > -np.inf]]
+        point = _first_new(ranked, taken)
+        if point is None:
+            point = _first_new(space.sample(rng, 1000), taken)
+        if point is not None:
+            taken.add(point.tobytes())
+            chosen.append(point)
+    return chosen
+
+
+def _first_new(rows: np.ndarray, taken: set[bytes]) -> np.ndarray | None:
+    return next((row for row in rows if row.tobytes() not in taken), None)
+
+
+def _candidates(
+    rng: np.random.Generator, space: Space, search: Search, centres: np.ndarray | None
+) -> np.ndarray:
+    """Return random points, half of them around the centres if there are any."""
+    count = search.candidates
+    if centres is None or len(centres) == 0:
+        return space.sample(rng, count)
+    local = int(_LOCAL_SHARE * count)
+    return np.concatenate([space.sample(rng, count - local), _around(rng, space, centres, local)])
+
+
+def _around(
+    rng: np.random.Generator, space: Space, centres: np.ndarray, count: int
+) -> np.ndarray:
+    """Perturb some parameters of randomly chosen centres, at many scales."""
+    x = centres[rng.integers(len(centres), size=count)].astype(np.float64)
+    other = space.sample(rng, count)
+    scale = 0.5 * 10.0 ** -rng.uniform(0, 3, (count, 1))
+    share = rng.uniform(min(1.0, 1.5 / len(space.blocks)), min(1.0, 20 / len(space.blocks)), count)
+    for block in space.blocks:
+        change = (rng.uniform(size=count) < share)[:, None]
+        if block.levels is None:
+            moved = x[:, block.columns] + scale * rng.normal(size=x[:, block.columns].shape)
+            new = np.clip(moved, -1, 1)
+        else:
+            new = other[:, block.columns]
+        x[:, block.columns] = np.where(change, new, x[:, block.columns])
+    x = space.snap(x)
+    fits = space.satisfies(x)
+    return np.where(fits[:, None], x, other)
+
+
+def _refine(
+    rng: np.random.Generator, score: Any, space: Space, search: Search, starts: np.ndarray
+) -> np.ndarray:
+    """Improve every start: gradients on continuous parameters, single changes on the others."""
+    x = starts
+    if search.rounding:
+        return _snapped(space, _climb(score, x, np.ones_like(x, bool), search.iterations))
+    discrete = [block for block in space.blocks if block.levels is not None]
+    for _ in range(search.rounds if discrete else 1):
+        before = x
+        free = _continuous_columns(space, x)
+        if free.any():
+            x = _snapped(space, _climb(score, x, free, search.iterations))
+        if discrete:
+            x = _best_single_changes(rng, score, space, discrete, x)
+        if np.array_equal(x, before):
+            break
+    return x
+
+
+def _snapped(space: Space, x: np.ndarray) -> np.ndarray:
+    return space.snap(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+
+
+def _continuous_columns(space: Space, x: np.ndarray) -> np.ndarray:
+    """Mark the columns of active continuous parameters: those that snapping lets move."""
+    probe = x.copy()
+    for block in space.blocks:
+        if block.levels is None:
+            probe[..., block.columns] = 0.5
+    moved = _snapped(space, probe)
+    free = np.zeros(x.shape, bool)
+    for block in space.blocks:
+        if block.levels is None:
+            free[..., block.columns] = moved[..., block.columns] > 0.25
+    return free
+
+
+def _climb(score: Any, x: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
+    """Maximise each draw from each start over the free columns of the cube."""
+    found = minimise(
+        _negative(score),
+        x,
+        iterations=iterations,
+        tolerance=1e-4,
+        memory=6,
+        lower=np.where(free, -1.0, x),
+        upper=np.where(free, 1.0, x),
+    )
+    return found.x
+
+
+def _negative(score: Any) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, gradients = value_and_gradient(score, x.astype(np.float32))
+        return -values, -gradients
+
+    return function
+
+
+def _best_single_changes(
+    rng: np.random.Generator,
+    score: Any,
+    space: Space,
+    discrete: list[Block],
+    x: np.ndarray,
+    sweeps: int = 2,
+) -> np.ndarray:
+    """Set one discrete parameter after the other to the best of its levels (or of some of them)."""
+    values = evaluate_own(score, x.astype(np.float32))
+    for _ in range(sweeps):
+        changed = False
+        for block in rng.permutation(np.array(discrete, object)):
+            options = _variants(rng, space, block, x)
+            flat = options.reshape(len(x), -1, x.shape[-1])
+            scores = evaluate_own(score, flat.astype(np.float32)).reshape(options.shape[:-1])
+            fits = space.satisfies(options.reshape(-1, x.shape[-1])).reshape(scores.shape)
+            scores = np.where(fits, scores, -np.inf)
+            best = scores.argmax(axis=-1)
+            top = np.take_along_axis(scores, best[..., None], -1)[..., 0]
+            better = top > values
+            picked = np.take_along_axis(options, best[..., None, None], -2)[..., 0, :]
+            x = np.where(better[..., None], picked, x)
+            values = np.where(better, top, values)
+            changed |= bool(better.any())
+        if not changed:
+            break
+    return x
+
+
+def _variants(
+    rng: np.random.Generator, space: Space, block: Block, x: np.ndarray
+) -> np.ndarray:
+    """Return x with one parameter at every (or a random choice) of its levels, (B, R, k, d)."""
+    levels = np.asarray(block.levels)
+    if len(levels) > _MOVES:
+        levels = levels[rng.choice(len(levels), _MOVES, replace=False)]
+    options = np.repeat(x[..., None, :], len(levels), axis=-2)
+    options[..., block.columns] = levels
+    return _snapped(space, options)

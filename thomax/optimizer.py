@@ -1,0 +1,502 @@
+"""Ask for points, tell their values: the optimiser over a journal.
+
+The journal is the whole state. Every method that changes something first appends one record, then
+applies it; opening an existing journal applies its records again. The random key of trial i
+depends only on the seed and on i, so a resumed run proposes what the unbroken run would have
+proposed.
+
+Records:
+    {"ask": number, "params": {...}}                  a point was proposed
+    {"tell": number, "value": v | null, "error": e}   its value, or why there is none
+    {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
+    {"enqueue": {...}}                                a point to propose next
+    {"drop": number}                                  an unfinished trial given up
+"""
+
+import math
+import numbers
+import os
+import secrets
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from thomax.data import Data
+from thomax.design import design_length, most_uncertain_point, quasi_random_point
+from thomax.journal import Journal, Trial
+from thomax.keys import make_key, make_keys, stream
+from thomax.loop import Callback, Objective, StopReason, run
+from thomax.maximise import Search, maximise
+from thomax.policies.sto import STOBNTSLinear
+from thomax.pools import Pool
+from thomax.spaces import Space, as_space
+
+Policy = Callable[[np.ndarray, Data], Any]
+Params = dict[str, Any]
+
+_SEARCH = 12  # the stream of a trial's key that the maximiser uses
+_FIRST_JUDGE = 2**63  # keys of no trial
+_CENTRES = 5  # good points whose neighbourhood is searched
+_JUDGES = 16  # draws averaged to estimate the posterior mean
+
+
+class Optimizer:
+    """Maximise (or minimise) a black box by asking for points and telling their values.
+
+    `space` is a dict of parameters, a Space or a Pool. `policy` turns keys and data into scores;
+    `initial` is the number of quasi-random points before it takes over. `journal` names a file
+    that keeps everything told; opening it again continues the run. With `replicates` a finite
+    space may propose a point again, for objectives so noisy that this pays.
+
+    Example:
+        >>> from thomax import Float
+        >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0, initial=2)
+        >>> for trial in optimizer.ask(2):
+        ...     _ = optimizer.tell(trial, -trial.params["x"] ** 2)
+        >>> optimizer.best.state
+        'complete'
+    """
+
+    def __init__(
+        self,
+        space: Space | Pool | Mapping[str, Any],
+        policy: Policy | None = None,
+        *,
+        direction: Literal["maximize", "minimize"] = "maximize",
+        seed: int | None = None,
+        initial: int | Literal["uncertainty"] | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        search: Search | None = None,
+        replicates: bool = False,
+    ) -> None:
+        if direction not in ("maximize", "minimize"):
+            raise ValueError(
+                f'Optimizer needs direction "maximize" or "minimize", got {direction!r}.'
+            )
+        if policy is not None and (isinstance(policy, type) or not callable(policy)):
+            raise TypeError(
+                f"Optimizer needs a policy such as STOBNTSLinear(), got {policy!r}: "
+                "pass an instance, or a function of keys and data."
+            )
+        self.space = as_space(space)
+        self.policy: Policy = STOBNTSLinear() if policy is None else policy
+        self.direction = direction
+        self._sign = 1.0 if direction == "maximize" else -1.0
+        self._initial = initial
+        self._initial_length = design_length(initial, self.space)
+        self._search = search or Search()
+        self._replicates = replicates
+        self._trials: dict[int, Trial] = {}
+        self._queue: list[Params] = []
+        self._rows: dict[int, np.ndarray] = {}
+        self._lock = threading.RLock()
+        self.seed, self._journal = self._open(journal, seed)
+
+    def _open(
+        self, journal: str | os.PathLike[str] | None, seed: int | None
+    ) -> tuple[int, Journal | None]:
+        """Open the journal, take its seed if none is given, and replay its records."""
+        seed = None if seed is None else _checked_seed(seed)
+        if journal is None:
+            return (secrets.randbits(32) if seed is None else seed), None
+        path = Path(journal)
+        if seed is None:
+            started = path.exists() and path.stat().st_size > 0
+            seed = Journal.read(path).header.get("seed") if started else secrets.randbits(32)
+        header = {"space": self.space.describe(), "direction": self.direction, "seed": seed}
+        opened = Journal.open(path, header)
+        try:
+            for record in opened.records:
+                self._apply(record)
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            opened.close()
+            raise ValueError(
+                f"Journal {path} holds a record that does not fit the ones before it ({error}); "
+                "it was written by something else than this optimiser: use another path."
+            ) from error
+        return int(seed or 0), opened
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials, in the order of their numbers."""
+        return [_copy(t) for t in self._trials.values()]
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked for and not yet told."""
+        return [_copy(t) for t in self._trials.values() if t.state == "pending"]
+
+    @property
+    def best(self) -> Trial:
+        """The complete trial with the best observed value."""
+        complete = self._complete()
+        if not complete:
+            raise ValueError(self._why_no_best())
+        return _copy(max(complete, key=lambda t: self._sign * float(t.value or 0.0)))
+
+    @overload
+    def ask(self) -> Trial: ...
+
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """Propose the next trial, or the next n: they are pending until told.
+
+        A list is shorter than n, or empty, when every point of a finite space has been proposed;
+        without n that is an error.
+        """
+        if n is not None and (not _is_whole(n) or n < 1):
+            raise ValueError(f"ask needs a whole number n >= 1, got {n!r}.")
+        with self._lock:
+            proposed = self._propose(1 if n is None else int(n))
+        if n is not None:
+            return proposed
+        if not proposed:
+            raise ValueError(
+                "The space is exhausted: every point has been proposed. "
+                "Stop here, or allow repetition with replicates=True."
+            )
+        return proposed[0]
+
+    def tell(
+        self,
+        trial: Trial | int | Mapping[str, Any],
+        value: float | None = None,
+        *,
+        error: str | BaseException | None = None,
+    ) -> Trial:
+        """Record the value of a trial that `ask` returned, or of any point given by its params.
+
+        NaN, infinity, None or an `error` record a failed evaluation: the model learns from it
+        where not to go.
+        """
+        number, failure = _checked_value(value, error)
+        with self._lock:
+            if isinstance(trial, Mapping):
+                params = self.space.validate(trial)
+                outcome = {"value": number, "error": failure}
+                return self._append({"add": self._next_number(), "params": params, **outcome})
+            known = self._checked_pending(trial)
+            return self._append({"tell": known, "value": number, "error": failure})
+
+    def enqueue(self, params: Mapping[str, Any]) -> None:
+        """Make the next `ask` propose this point before any other."""
+        with self._lock:
+            self._append({"enqueue": self.space.validate(params)})
+
+    def drop(self, trial: Trial | int) -> None:
+        """Give up an unfinished trial: it no longer counts as pending, and teaches nothing."""
+        with self._lock:
+            self._append({"drop": self._checked_pending(trial)})
+
+    def recommend(self) -> Trial:
+        """Return the evaluated trial that the model believes to be best.
+
+        With noise the best observed value flatters: this ranks evaluated points by their posterior
+        mean, estimated by a few draws.
+        """
+        best = self.best
+        complete = self._complete()
+        if len(complete) < 3:
+            return best
+        keys = make_keys(self.seed, _JUDGES, first=_FIRST_JUDGE)
+        x = np.array([self._row(t) for t in complete])
+        means = self.policy(keys, self._data())(x).mean(axis=0)
+        return _copy(complete[int(np.argmax(means))])
+
+    def run(
+        self,
+        objective: Objective,
+        trials: int | None = None,
+        *,
+        batch: int = 1,
+        executor: Any = None,
+        synchronous: bool = False,
+        timeout: float | None = None,
+        unfinished: Literal["evaluate", "drop"] = "evaluate",
+        progress: bool = True,
+        callbacks: Sequence[Callback] = (),
+    ) -> StopReason:
+        """Evaluate `trials` more trials of the objective, `batch` at a time; return why it ended.
+
+        `objective` takes the params as a dict. Any `concurrent.futures` executor evaluates in
+        parallel (threads by default if batch > 1); a new trial starts as soon as one ends, or with
+        `synchronous` when the whole batch has ended. Trials left unfinished by an earlier run come
+        first, or are dropped. An objective that raises fails its trial, not the run. After
+        `timeout` seconds nothing new is started, and what runs is waited for. `callbacks` get
+        (optimizer, trial) after each.
+        """
+        return run(
+            self,
+            objective,
+            trials,
+            batch=batch,
+            executor=executor,
+            synchronous=synchronous,
+            timeout=timeout,
+            unfinished=unfinished,
+            progress=progress,
+            callbacks=callbacks,
+        )
+
+    def to_dataframe(self) -> Any:
+        """Return all trials as a pandas DataFrame, a column for each parameter.
+
+        A parameter called like another column gets the prefix "params.".
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
+        rows = []
+        for t in self._trials.values():
+            own = {"value": t.value, "state": t.state, "error": t.error}
+            taken = {"number", *own}
+            params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
+            rows.append({"number": t.number, **params, **own})
+        return pd.DataFrame(rows)
+
+    def close(self) -> None:
+        """Release the journal, so that another process can open it."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> "Optimizer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        states = [t.state for t in self._trials.values()]
+        counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))) or "no trials"
+        return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
+
+    def _propose(self, n: int) -> list[Trial]:
+        """Serve enqueued points first, then the initial design, then the policy."""
+        proposed: list[Trial] = []
+        while self._queue and len(proposed) < n:
+            proposed.append(self._record_ask(self._queue[0]))
+        while len(proposed) < n and self._next_number() < self._initial_length:
+            params = self._initial_point()
+            if params is None:
+                return proposed
+            proposed.append(self._record_ask(params))
+        if len(proposed) < n:
+            points = self._policy_points(n - len(proposed))
+            proposed += [self._record_ask(params) for params in points]
+        return proposed
+
+    def _policy_points(self, n: int) -> list[Params]:
+        data = self._data()
+        score = self.policy(make_keys(self.seed, n, first=self._next_number()), data)
+        best = np.argsort(-data.y, kind="stable")[:_CENTRES]
+        return maximise(
+            # As long as nothing is told the search looks at the same points: then asking for n
+            # trials at once or one by one is the same.
+            stream(make_key(self.seed, len(data)), _SEARCH),
+            score,
+            self.space,
+            search=self._search,
+            exclude=self._excluded(),
+            centres=data.x[best[np.isfinite(data.y[best])]],
+        )
+
+    def _excluded(self) -> list[Params]:
+        return [] if self._replicates else [t.params for t in self._trials.values()]
+
+    def _initial_point(self) -> Params | None:
+        """Return the next point of the initial design, or None if the space is exhausted."""
+        number = self._next_number()
+        if self._initial != "uncertainty":
+            return quasi_random_point(self.space, self.seed, number, self._excluded())
+        covariance = getattr(self.policy, "covariance", None)
+        if covariance is None:
+            raise ValueError(
+                'initial="uncertainty" needs a policy with a covariance, '
+                f"got {type(self.policy).__name__}: use STOBNTS or STOBNTSLinear."
+            )
+        noise_std = getattr(self.policy, "noise_std", 0.1)
+        before = [t.params for t in self._trials.values()]
+        return most_uncertain_point(
+            self.space, self.seed, number, before, self._excluded(), covariance, noise_std
+        )
+
+    def _data(self) -> Data:
+        """Return what has been told: failures are NaN, larger is better."""
+        told = [t for t in self._trials.values() if t.state in ("complete", "failed")]
+        shape = self.space.shape
+        x = np.array([self._row(t) for t in told]).reshape(-1, *shape)
+        values = [math.nan if t.value is None else self._sign * t.value for t in told]
+        pending = np.array([self._row(t) for t in self.pending]).reshape(-1, *shape)
+        return Data(x, np.array(values), pending)
+
+    def _row(self, trial: Trial) -> np.ndarray:
+        """Return a trial's encoded point, remembered."""
+        if trial.number not in self._rows:
+            self._rows[trial.number] = self.space.encode([trial.params])[0]
+        return self._rows[trial.number]
+
+    def _record_ask(self, params: Params) -> Trial:
+        return self._append({"ask": self._next_number(), "params": params})
+
+    def _next_number(self) -> int:
+        return next(reversed(self._trials), -1) + 1
+
+    def _complete(self) -> list[Trial]:
+        return [t for t in self._trials.values() if t.state == "complete"]
+
+    def _why_no_best(self) -> str:
+        failed = [t for t in self._trials.values() if t.state == "failed"]
+        if not failed:
+            return "There is no best trial yet: tell the value of at least one trial."
+        return (
+            f"There is no best trial: all {len(failed)} that ended have failed, "
+            f"the last with {failed[-1].error!r}. Mend the objective, or widen the space."
+        )
+
+    def _append(self, record: dict[str, Any]) -> Any:
+        """Write a record, then apply it: what is not on disk has not happened."""
+        if self._journal is not None:
+            self._journal.append(record)
+        trial = self._apply(record)
+        return None if trial is None else _copy(trial)
+
+    def _apply(self, record: dict[str, Any]) -> Trial | None:
+        """Change the state as the record says: the only place where it changes."""
+        match record:
+            case {"enqueue": params}:
+                self._queue.append(params)
+                return None
+            case {"ask": number, "params": params}:
+                trial = Trial(number, params)
+                if self._queue[:1] == [params]:
+                    self._queue.pop(0)
+            case {"add": number, "params": params}:
+                trial = _finished(Trial(number, params), record)
+            case {"tell": number} if number in self._trials:
+                trial = _finished(self._trials[number], record)
+            case {"drop": number} if number in self._trials:
+                trial = replace(self._trials[number], state="dropped")
+            case {"tell": number} | {
+                "drop": number
+            }:  # the ask was damaged, and repair left it out
+                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
+                return None
+            case _:
+                raise ValueError(f"unknown record {record}")
+        self._trials[trial.number] = trial
+        return trial
+
+    def _checked_pending(self, trial: Trial | int) -> int:
+        number = trial.number if isinstance(trial, Trial) else trial
+        pending = [t.number for t in self.pending]
+        if isinstance(number, bool) or number not in pending:
+            shown = pending if len(pending) <= 10 else [*pending[:10], "..."]
+            raise ValueError(
+                f"Trial {number!r} is not pending (pending: {shown}). "
+                "Tell each trial that `ask` returned exactly once."
+            )
+        return int(number)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _checked_seed(seed: Any) -> int:
+    if not _is_whole(seed):
+        raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
+    return int(seed)
+
+
+def _copy(trial: Trial) -> Trial:
+    """Hand out a trial of the caller's own: what is done to its params stays there."""
+    return replace(trial, params=dict(trial.params))
+
+
+def _finished(trial: Trial, record: Mapping[str, Any]) -> Trial:
+    value = record["value"]
+    state: Literal["complete", "failed"] = "failed" if value is None else "complete"
+    return replace(trial, value=value, state=state, error=record.get("error"))
+
+
+def _checked_value(
+    value: Any, error: str | BaseException | None
+) -> tuple[float | None, str | None]:
+    """Return a finite value, or None and the reason why there is none."""
+    if error is not None:
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        return None, text[:1000]
+    if value is None:
+        return None, "no value"
+    try:
+        plain = value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+        if isinstance(plain, str | bytes | bool | complex) or np.ndim(plain) != 0:
+            raise TypeError
+        number = float(plain)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"tell needs a number as value, got {value!r}: pass a float, "
+            "or error=... for a failed evaluation."
+        ) from None
+    return (number, None) if math.isfinite(number) else (None, f"the value was {number}")
+
+
+def maximize(
+    objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
+) -> Optimizer:
+    """Maximise a function in one call; the options are those of Optimizer and `run`.
+
+    Example:
+        >>> from thomax import Float
+        >>> found = maximize(
+        ...     lambda p: -abs(p["x"]), {"x": Float(-1, 1)}, trials=6, seed=0, progress=False
+        ... )
+        >>> len(found.trials)
+        6
+    """
+    return _optimize("maximize", objective, space, trials, policy, options)
+
+
+def minimize(
+    objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
+) -> Optimizer:
+    """Minimise a function in one call; the options are those of Optimizer and `run`.
+
+    Example:
+        >>> from thomax import Float
+        >>> found = minimize(
+        ...     lambda p: abs(p["x"]), {"x": Float(-1, 1)}, trials=6, seed=0, progress=False
+        ... )
+        >>> found.best.value < 1
+        True
+    """
+    return _optimize("minimize", objective, space, trials, policy, options)
+
+
+_OPTIMIZER_OPTIONS = {"seed", "initial", "journal", "search", "replicates"}
+
+
+def _optimize(
+    direction: Literal["maximize", "minimize"],
+    objective: Objective,
+    space: Any,
+    trials: int,
+    policy: Policy | None,
+    options: dict[str, Any],
+) -> Optimizer:
+    own = {name: options.pop(name) for name in _OPTIMIZER_OPTIONS & options.keys()}
+    optimizer = Optimizer(space, policy, direction=direction, **own)
+    try:
+        optimizer.run(objective, trials, **options)
+    except BaseException:
+        optimizer.close()  # the caller never gets it, and may want to open the journal again
+        raise
+    return optimizer
