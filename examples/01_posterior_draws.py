@@ -32,10 +32,14 @@ deviation = np.sqrt(np.diag(covariance))
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), sharey=True, layout="constrained")
 titles = ("STO-BNTS-Linear (Algorithm 2)", "STO-BNTS (Algorithm 1)")
 for axis, policy, title in zip(axes, (STOBNTSLinear, STOBNTS), titles, strict=True):
-    draws = policy(network, noise_std=0.1, standardise=False)(make_keys(0, 20), data)
+    draws = policy(network, noise_std=0.1, sphere=False, standardise=False)(make_keys(0, 20), data)
     values = draws(grid[:, None])
     axis.fill_between(
-        grid, mean - 2 * deviation, mean + 2 * deviation, color="0.9", label="exact posterior, 2 sd"
+        grid,
+        mean - 2 * deviation,
+        mean + 2 * deviation,
+        color="0.9",
+        label="exact posterior, 2 sd",
     )
     axis.plot(grid, values.T, color="tab:blue", alpha=0.45, lw=0.9)
     axis.plot(grid, mean, color="black", lw=1.2, label="exact posterior mean")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 from thomax.data import pad, padded_size
 from thomax.keys import make_key, stream
@@ -105,6 +104,8 @@ def _numbered(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[in
 
 
 def _sobol_row(space: Space, seed: int, number: int) -> np.ndarray:
+    from scipy.stats import qmc  # here, because importing it takes as long as the rest of thomax
+
     sequence = qmc.Sobol(space.dimension, scramble=True, rng=np.random.default_rng(seed % 2**63))
     if number:
         sequence.fast_forward(number)

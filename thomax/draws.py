@@ -15,6 +15,7 @@ import numpy as np
 from thomax.data import pad, padded_size
 from thomax.kernels import NTK, float64
 from thomax.networks import Network
+from thomax.prior import lift
 
 _LARGEST = np.finfo(np.float64).max
 CHUNK = 4096  # points evaluated at once
@@ -36,6 +37,7 @@ class _Draw:
 
     centre: np.ndarray
     scale: np.ndarray
+    lifting: np.ndarray | None
     single: bool
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -46,6 +48,10 @@ class _Draw:
         found = np.clip(found, -_LARGEST, _LARGEST)
         return found[0] if self.single else found
 
+    def inputs(self, x: Any) -> Any:
+        """Return points as the network sees them."""
+        return x if self.lifting is None else lift(x, self.lifting)
+
     def as_single(self, single: bool) -> Self:
         """Return the same draws, answering for one key or for a batch."""
         return replace(self, single=single)
@@ -54,7 +60,7 @@ class _Draw:
 def _register(*fields: str) -> Any:
     return partial(
         jax.tree_util.register_dataclass,
-        data_fields=["centre", "scale", *fields],
+        data_fields=["centre", "scale", "lifting", *fields],
         meta_fields=["single", "network"],
     )
 
@@ -71,7 +77,7 @@ class LinearDraw(_Draw):
 
     def values(self, x: Any) -> Any:
         """Evaluate one draw on the standardised scale."""
-        return self.beta * _tangent(self.network, self.theta0_prime, self.theta, x)
+        return self.beta * _tangent(self.network, self.theta0_prime, self.theta, self.inputs(x))
 
 
 @_register("theta", "theta0", "theta0_prime", "beta", "certificate")
@@ -88,6 +94,7 @@ class NeuralDraw(_Draw):
 
     def values(self, x: Any) -> Any:
         """Evaluate one draw on the standardised scale."""
+        x = self.inputs(x)
         delta = _tangent(self.network, self.theta0, self.theta0_prime, x)
         return self.beta * (self.network.apply(self.theta, x) + delta)
 
@@ -111,6 +118,7 @@ class PathwiseDraw(_Draw):
 
     def values(self, x: Any) -> Any:
         """Evaluate one draw on the standardised scale."""
+        x = self.inputs(x)
         prior = _tangent(self.network, self.theta0_prime, self.theta, x)
         update = self.kernel(x.astype(self.x.dtype), self.x) @ self.weights
         return self.beta * (prior + update.astype(prior.dtype))

@@ -13,13 +13,13 @@ Notation (section 5.1 of Lee et al. 2019; Arora et al. 2019 without biases):
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.networks import MLP, Activation, Network, lift
+from thomax.networks import MLP, Activation, Network
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
@@ -42,7 +42,7 @@ class Kernel(Protocol):
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["w_std", "b_std"],
-    meta_fields=["depth", "activation", "sphere"],
+    meta_fields=["depth", "activation"],
 )
 @dataclass(frozen=True)
 class NTK:
@@ -59,23 +59,19 @@ class NTK:
     activation: Activation
     w_std: Any
     b_std: Any
-    sphere: float | None = None
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
-        x1, x2 = (self._inputs(x) for x in (x1, x2))
+        x1, x2 = (x.reshape(len(x), -1) for x in (x1, x2))
         variance1, variance2 = (self._first(jnp.sum(x * x, 1), x.shape[1]) for x in (x1, x2))
         sigma = self._first(x1 @ x2.T, x1.shape[1])
         return self._recursion(sigma, variance1[:, None], variance2[None, :])
 
     def diagonal(self, x: Any) -> Any:
         """Return the variances (n,)."""
-        x = self._inputs(x)
+        x = x.reshape(len(x), -1)
         variance = self._first(jnp.sum(x * x, 1), x.shape[1])
         return self._recursion(variance, variance, variance)
-
-    def _inputs(self, x: Any) -> Any:
-        return lift(x.reshape(len(x), -1), self.sphere)
 
     def _first(self, inner: Any, d: int) -> Any:
         return self.w_std**2 * inner / d + self.b_std**2
@@ -119,16 +115,19 @@ _DUALS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
 }
 
 
+def has_exact_ntk(network: Network) -> TypeGuard[MLP]:
+    """Tell whether the limit of this network's tangent kernel is known in closed form."""
+    return isinstance(network, MLP) and network.activation in _DUALS
+
+
 def exact_ntk(network: Network) -> NTK:
     """Return the tangent kernel that this network converges to as its width grows."""
-    if not isinstance(network, MLP) or network.activation not in _DUALS:
+    if not has_exact_ntk(network):
         raise ValueError(
             "An exact tangent kernel is known for MLP with relu or erf, "
             f"got {network}: use a finite width."
         )
-    return NTK(
-        network.depth, network.activation, network.w_std, network.b_std, network.sphere
-    )
+    return NTK(network.depth, network.activation, network.w_std, network.b_std)
 
 
 @partial(

@@ -67,16 +67,13 @@ class MLP:
     activation: Activation = "relu"
     w_std: float = math.sqrt(2.0)
     b_std: float = 0.3
-    sphere: float | None = None
 
     def __post_init__(self) -> None:
         _check(self, depth=self.depth)
-        if self.sphere is not None and not self.sphere > 0:
-            raise ValueError(f"MLP needs sphere to be None or a scale > 0, got {self.sphere}.")
 
     def size(self, shape: tuple[int, ...]) -> int:
         """Count the parameters for points of this shape."""
-        return sum((a + 1) * b for a, b in self._layers(self._inputs(math.prod(shape))))
+        return sum((a + 1) * b for a, b in self._layers(math.prod(shape)))
 
     def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the weights and the bias of the output layer."""
@@ -88,12 +85,8 @@ class MLP:
 
     def blocks(self, theta: Any, x: Any) -> Blocks:
         """Return the tangent features, one block a layer."""
-        d = self._inputs(math.prod(x.shape[1:]))
-        shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self._layers(d)]
+        shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self._layers(math.prod(x.shape[1:]))]
         return _dense_blocks(lambda s: self._forward(theta, x, s), shifts)
-
-    def _inputs(self, d: int) -> int:
-        return d if self.sphere is None else d + 1
 
     def _layers(self, d: int) -> list[tuple[int, int]]:
         m = int(self.width)
@@ -101,7 +94,7 @@ class MLP:
 
     def _forward(self, theta: Any, x: Any, shifts: list[Any]) -> tuple[Any, list[Any]]:
         """Return outputs and every layer's scaled inputs; shifts are added before activation."""
-        h = lift(x.reshape(len(x), -1), self.sphere)
+        h = x.reshape(len(x), -1)
         inputs = []
         for index, (a, b) in enumerate(self._layers(h.shape[1])):
             h = ACTIVATIONS[self.activation](h) if index else h
@@ -109,20 +102,6 @@ class MLP:
             h = h + shifts[index]
             inputs.append(used)
         return h[:, 0], inputs
-
-
-def lift(x: Any, scale: float | None) -> Any:
-    """Append a constant to scaled points and project them to the sphere; None leaves them alone.
-
-    On the cube the prior variance of a network grows with |x|^2, which drives draws' maxima into
-    the corners; on the sphere it is the same everywhere.
-    """
-    if scale is None:
-        return x
-    d = x.shape[1]
-    scaled = jnp.concatenate([(scale / math.sqrt(d)) * x, jnp.ones((len(x), 1), x.dtype)], axis=1)
-    norm = jnp.sqrt(jnp.sum(scaled**2, axis=1, keepdims=True))
-    return math.sqrt(d + 1) * scaled / norm
 
 
 @dataclass(frozen=True)

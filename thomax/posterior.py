@@ -24,7 +24,7 @@ class Factor:
     """The Cholesky factor of K + s2 I, with as little jitter as it takes.
 
     Example:
-        >>> Factor(np.eye(2), noise_variance=1.0).solve(np.array([2.0, 4.0])).tolist()
+        >>> Factor(3.0 * np.eye(2), noise_variance=1.0).solve(np.array([4.0, 8.0])).tolist()
         [1.0, 2.0]
     """
 

@@ -22,8 +22,8 @@ from thomax.theory import BetaSchedule
 from thomax.training import train_linear
 
 SMALL = MLP(1, 32, "erf")
-BOTH = [STOBNTSLinear(SMALL), STOBNTS(SMALL)]
-INFINITE = STOBNTSLinear(MLP(2, math.inf, "erf"), prior_width=64)
+BOTH = [STOBNTSLinear(SMALL, noise_std=0.1), STOBNTS(SMALL, noise_std=0.1)]
+INFINITE = STOBNTSLinear(MLP(2, math.inf, "erf"), noise_std=0.1, prior_width=64)
 
 
 def toy(n, d=2, seed=0):
@@ -75,7 +75,9 @@ def test_linear_draws_follow_the_posterior(perturb):
 def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
     x = np.array([[-0.8, 0.3], [0.2, 0.9], [0.5, -0.5]])
     network, draws = MLP(1, 256), 8000
-    prior = STOBNTS(network)(make_keys(0, draws), Data(np.zeros((0, 2)), np.zeros(0)))
+    prior = STOBNTS(network, noise_std=0.1, sphere=False)(
+        make_keys(0, draws), Data(np.zeros((0, 2)), np.zeros(0))
+    )
     assert not prior.theta0_prime[:, network.last_layer((2,))].any()
     found = np.cov(prior(x).T)
     nngp = np.cov(
@@ -94,7 +96,7 @@ def test_infinitely_wide_draws_follow_the_exact_posterior():
     """Pathwise draws: 6,000 of them, with prior networks wide enough that bias is small."""
     data = toy(4)
     policy = STOBNTSLinear(
-        MLP(1, math.inf, "erf"), noise_std=0.3, standardise=False, prior_width=256
+        MLP(1, math.inf, "erf"), noise_std=0.3, sphere=False, standardise=False, prior_width=256
     )
     new = np.array([[0.0, 0.0], [0.9, -0.9], data.x[0]])
     draws = 6000
@@ -125,12 +127,14 @@ def test_exact_draws_on_a_finite_set_have_the_same_law_as_pathwise_ones():
     np.testing.assert_allclose(pathwise.std(0) / scale, 1, atol=0.08)
 
 
-@pytest.mark.parametrize("policy", [STOBNTSLinear(SMALL), INFINITE])
+@pytest.mark.parametrize("policy", [STOBNTSLinear(SMALL, noise_std=0.1), INFINITE])
 def test_beta_leaves_the_mean_and_scales_the_deviation(policy):
     """f_beta - mean = beta (f_1 - mean) for the same key, and three betas lie on one line."""
     data, x = toy(6), toy(30, seed=5).x
     one, two, three = (
-        type(policy)(policy.network, beta=b, prior_width=64)(make_keys(0, 3), data)(x)
+        type(policy)(policy.network, noise_std=0.1, beta=b, prior_width=64)(make_keys(0, 3), data)(
+            x
+        )
         for b in (1.0, 2.0, 3.0)
     )
     np.testing.assert_allclose(three - two, two - one, atol=2e-3)
@@ -142,8 +146,8 @@ def test_beta_leaves_the_mean_and_scales_the_deviation(policy):
 
 def test_beta_may_be_the_schedule_of_the_theorem():
     x = toy(5, seed=5).x
-    schedule = STOBNTSLinear(SMALL, beta=BetaSchedule(math.log(100), delta=0.1))
-    fixed = STOBNTSLinear(SMALL, beta=2 * math.log(math.pi**2 * 4**2 * 100 / 0.3))
+    schedule = STOBNTSLinear(SMALL, noise_std=0.1, beta=BetaSchedule(math.log(100), delta=0.1))
+    fixed = STOBNTSLinear(SMALL, noise_std=0.1, beta=2 * math.log(math.pi**2 * 4**2 * 100 / 0.3))
     np.testing.assert_allclose(schedule(0, toy(3))(x), fixed(0, toy(3))(x), rtol=1e-5)
 
 
@@ -218,7 +222,7 @@ def test_growing_data_compiles_once_a_size():
     network = MLP(1, 4, "erf")
     pieces = [tangents._expand, tangents.pull]
     before = [piece._cache_size() for piece in pieces]
-    policy = STOBNTSLinear(network)
+    policy = STOBNTSLinear(network, noise_std=0.1)
     data = toy(500)
     for n in range(1, 501):
         policy(n, Data(data.x[:n], data.y[:n]))
@@ -241,7 +245,7 @@ EDGES = {
 }
 
 
-@pytest.mark.parametrize("policy", [*BOTH, STOBNTS(MLP(2, 32)), INFINITE])
+@pytest.mark.parametrize("policy", [*BOTH, STOBNTS(MLP(2, 32)), STOBNTSLinear(), INFINITE])
 @pytest.mark.parametrize("name", EDGES)
 def test_draws_are_finite_whatever_the_data(policy, name):
     data = EDGES[name]
@@ -262,7 +266,7 @@ def test_draws_pass_near_the_data_when_noise_is_small():
 
 
 def test_every_neural_draw_carries_a_certificate():
-    certificate = STOBNTS(SMALL)(make_keys(0, 3), toy(10)).certificate
+    certificate = STOBNTS(SMALL, noise_std=0.1)(make_keys(0, 3), toy(10)).certificate
     assert certificate.loss.shape == certificate.relative_gradient.shape == (3,)
     assert (certificate.relative_gradient < 3e-2).all()
     assert (certificate.iterations > 0).all()
@@ -271,8 +275,8 @@ def test_every_neural_draw_carries_a_certificate():
 def test_the_papers_gradient_descent_is_an_option():
     data, x = toy(6), toy(10, seed=3).x
     wide = MLP(1, 512, "erf")  # narrow networks have more than one minimum
-    slow = STOBNTS(wide, descent=(20_000, 1e-2))(0, data)
-    fast = STOBNTS(wide, steps=12, polish=40, tolerance=1e-5)(0, data)
+    slow = STOBNTS(wide, noise_std=0.1, descent=(20_000, 1e-2))(0, data)
+    fast = STOBNTS(wide, noise_std=0.1, steps=12, polish=40, tolerance=1e-5)(0, data)
     assert slow.certificate.iterations[0] == 20_000
     np.testing.assert_allclose(slow(x), fast(x), atol=0.1)
 
@@ -299,9 +303,11 @@ def test_images_and_user_networks_go_through_the_same_code(policy, network):
 
 def test_a_large_batch_is_made_in_groups_that_change_nothing(monkeypatch):
     data, x = toy(5), toy(4, seed=1).x
-    whole = STOBNTSLinear(SMALL)(make_keys(0, 6), data)(x)
+    whole = STOBNTSLinear(SMALL, noise_std=0.1)(make_keys(0, 6), data)(x)
     monkeypatch.setattr("thomax.policies.sto._ROWS_AT_ONCE", 32)
-    np.testing.assert_allclose(STOBNTSLinear(SMALL)(make_keys(0, 6), data)(x), whole, atol=1e-4)
+    np.testing.assert_allclose(
+        STOBNTSLinear(SMALL, noise_std=0.1)(make_keys(0, 6), data)(x), whole, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("policy", [STOBNTS, STOBNTSLinear])

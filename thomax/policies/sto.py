@@ -23,9 +23,10 @@ from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
 from thomax.data import Data, Standardised, pad, padded_size, standardise
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
-from thomax.kernels import empirical_ntk, exact_ntk, float64
+from thomax.kernels import empirical_ntk, exact_ntk, float64, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
+from thomax.prior import Prior, default_prior, fit_prior
 from thomax.tangents import push
 from thomax.training import Certificate, Problem, gradient_descent, train, train_linear
 
@@ -41,10 +42,13 @@ class STOBNTSLinear:
 
     The minimiser that gradient descent tends to is computed in closed form, with one n x n
     factorisation a draw. With `perturb` (the default) draws are exact posterior samples for the
-    empirical tangent kernel; without, the paper's loss (1) to the letter. `noise_std` is on the
-    scale of the standardised targets; `standardise=False` leaves targets raw. `beta` is a number,
-    or a function of the number of observations. An MLP of infinite width gives pathwise draws with
-    the exact kernel.
+    empirical tangent kernel; without, the paper's loss (1) to the letter.
+
+    `noise_std` is on the scale of the standardised targets; None chooses it, together with the
+    scales of inputs and outputs, by the evidence. `sphere` lifts the points to a sphere (for MLP),
+    `standardise=False` leaves targets raw. `beta` is a number, or a function of the number of
+    observations. An MLP of infinite width gives pathwise draws with the exact kernel, from priors
+    of networks `prior_width` wide. More than `max_dense` points are solved iteratively.
 
     Example:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -53,10 +57,11 @@ class STOBNTSLinear:
         (2, 50)
     """
 
-    network: Network = MLP()  # noqa: RUF009 - frozen
-    noise_std: float = 0.1
+    network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
+    noise_std: float | None = None
     beta: Beta = 1.0
     perturb: bool = True
+    sphere: bool = True
     standardise: bool = True
     max_dense: int = 10_000
     prior_width: int = 1024
@@ -67,32 +72,28 @@ class STOBNTSLinear:
     @cached_compilation
     def __call__(self, key: Key, data: Data) -> LinearDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
-        if _is_infinite(self.network):
-            return _pathwise(self, key, data)
-        return _in_groups(key, data, lambda keys: self._draw(keys, data))
+        return _draws(self, key, data, self._draw)
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
         """Draw the values at a finite set of points jointly, for a network of infinite width."""
         return _on_set(self, key, data, points)
 
     def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points, (N, N): of the exact kernel where it is known."""
-        return _covariance(self.network, points)
+        """Return the prior covariances of points, by the exact kernel where it is known."""
+        return _covariance(self, points)
 
-    def _draw(self, keys: np.ndarray, data: Data) -> LinearDraw:
-        setup = _Setup.of(self, keys, data)
-        p = self.network.size(data.x.shape[1:])
+    def _draw(self, keys: np.ndarray, known: "_Known") -> LinearDraw:
+        p = self.network.size(known.x.shape[1:])
         theta0_prime = normals(keys, p, _THETA0_PRIME)  # line 4
         theta = normals(keys, p, _THETA0)  # line 5
-        if setup.n:  # line 6, in closed form
+        if known.n:  # line 6, in closed form
             theta = train_linear(
-                self.network, theta0_prime, theta, setup.x, setup.targets, self.noise_std**2,
+                self.network, theta0_prime, theta, known.x, known.targets(keys), known.s2,
                 max_dense=self.max_dense,
             )  # fmt: skip
         return LinearDraw(
-            *setup.units(), network=self.network, theta=theta, theta0_prime=theta0_prime,
-            beta=setup.betas(),
-        )  # fmt: skip
+            **known.units(len(keys)), network=self.network, theta=theta, theta0_prime=theta0_prime
+        )
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,11 @@ class STOBNTS:
         True
     """
 
-    network: Network = MLP()  # noqa: RUF009 - frozen
-    noise_std: float = 0.1
+    network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
+    noise_std: float | None = None
     beta: Beta = 1.0
     perturb: bool = True
+    sphere: bool = True
     standardise: bool = True
     max_dense: int = 10_000
     prior_width: int = 1024
@@ -129,35 +131,32 @@ class STOBNTS:
     @cached_compilation
     def __call__(self, key: Key, data: Data) -> NeuralDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
-        if _is_infinite(self.network):
-            return _pathwise(self, key, data)
-        return _in_groups(key, data, lambda keys: self._draw(keys, data))
+        return _draws(self, key, data, self._draw)
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
         """Draw the values at a finite set of points jointly, for a network of infinite width."""
         return _on_set(self, key, data, points)
 
     def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points, (N, N): of the exact kernel where it is known."""
-        return _covariance(self.network, points)
+        """Return the prior covariances of points, by the exact kernel where it is known."""
+        return _covariance(self, points)
 
-    def _draw(self, keys: np.ndarray, data: Data) -> NeuralDraw:
-        setup = _Setup.of(self, keys, data)
-        shape = data.x.shape[1:]
+    def _draw(self, keys: np.ndarray, known: "_Known") -> NeuralDraw:
+        shape = known.x.shape[1:]
         p = self.network.size(shape)
         theta0 = normals(keys, p, _THETA0)  # line 4
         theta0_prime = normals(keys, p, _THETA0_PRIME)  # line 5
         theta0_prime[:, self.network.last_layer(shape)] = 0.0
         theta, certificate = theta0, _untrained(len(keys))
-        if setup.n:  # lines 6 and 7; delta(x) = < grad f(x; theta0), theta0' > is constant
-            delta = np.asarray(push(self.network, theta0, theta0_prime, setup.x))
-            targets = setup.pad(setup.targets) - delta
-            weights = (np.arange(len(setup.x)) < setup.n).astype(np.float32)
-            problem = Problem(self.network, theta0, setup.x, targets, weights, self.noise_std**2)
+        if known.n:  # lines 6 and 7; delta(x) = < grad f(x; theta0), theta0' > is constant
+            delta = np.asarray(push(self.network, theta0, theta0_prime, known.x))
+            targets = pad(known.targets(keys).astype(np.float32), len(known.x), -1) - delta
+            weights = (np.arange(len(known.x)) < known.n).astype(np.float32)
+            problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
             theta, certificate = self._train(problem)
         return NeuralDraw(
-            *setup.units(), network=self.network, theta=theta, theta0=theta0,
-            theta0_prime=theta0_prime, beta=setup.betas(), certificate=certificate,
+            **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
+            theta0_prime=theta0_prime, certificate=certificate,
         )  # fmt: skip
 
     def _train(self, problem: Problem) -> tuple[np.ndarray, Certificate]:
@@ -178,40 +177,58 @@ class STOBNTS:
 
 
 @dataclass(frozen=True)
-class _Setup:
-    """What both algorithms start from: padded points and targets y / beta (+ eps)."""
+class _Known:
+    """What all draws of a call share: points as the network sees them, targets, the prior."""
 
     x: np.ndarray
     n: int
-    targets: np.ndarray
     standard: Standardised
+    prior: Prior
     beta: float
+    perturb: bool
 
     @classmethod
-    def of(cls, policy: STOBNTS | STOBNTSLinear, keys: np.ndarray, data: Data) -> "_Setup":
+    def of(cls, policy: STOBNTS | STOBNTSLinear, data: Data) -> "_Known":
         n = len(data)
         # eps belongs to a point, not to its place in the history: draw it in a canonical order.
         order = np.lexsort((data.y, *data.x.reshape(n, math.prod(data.x.shape[1:])).T[::-1]))
-        y = data.y[order]
+        x, y = data.x[order], data.y[order]
         standard = standardise(y) if policy.standardise else Standardised(y, 0.0, 1.0)
+        if policy.noise_std is None:
+            prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
+        else:
+            prior = default_prior(policy.network, policy.sphere, policy.noise_std)
         beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
-        targets = np.tile(standard.targets / beta, (len(keys), 1))
-        if policy.perturb:
-            targets = targets + policy.noise_std * normals(keys, n, _EPS)
-        return cls(pad(data.x[order], padded_size(n)), n, targets, standard, beta)
+        x = prior.inputs(pad(x, padded_size(n)))
+        return cls(x, n, standard, prior, beta, policy.perturb)
 
-    def pad(self, rows: np.ndarray) -> np.ndarray:
-        """Append zeros for the padded points."""
-        return pad(rows.astype(np.float32), len(self.x), axis=-1)
+    @property
+    def gain(self) -> float:
+        """What multiplies the network: beta, and the amplitude of the prior."""
+        return self.beta * self.prior.amplitude
 
-    def units(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return centre, scale and the single-key flag that a draw begins with."""
-        size = len(self.targets)
-        return np.full(size, self.standard.centre), np.full(size, self.standard.scale), False
+    @property
+    def s2(self) -> float:
+        """The noise variance in units of the network."""
+        return self.prior.noise_std**2
 
-    def betas(self) -> np.ndarray:
-        """Return beta for every draw."""
-        return np.full(len(self.targets), self.beta, np.float32)
+    def targets(self, keys: np.ndarray) -> np.ndarray:
+        """Return the targets of every draw, (B, n), with a draw of the noise."""
+        targets = np.tile(self.standard.targets / self.gain, (len(keys), 1))
+        if not self.perturb:
+            return targets
+        return targets + self.prior.noise_std * normals(keys, self.n, _EPS)
+
+    def units(self, count: int) -> dict[str, Any]:
+        """Return the fields of a draw that lead back to the objective's units."""
+        lifting = self.prior.scale
+        return {
+            "centre": np.full(count, self.standard.centre),
+            "scale": np.full(count, self.standard.scale),
+            "lifting": None if lifting is None else np.full(count, lifting, np.float32),
+            "beta": np.full(count, self.gain, np.float32),
+            "single": False,
+        }
 
 
 def _untrained(count: int) -> Certificate:
@@ -221,8 +238,8 @@ def _untrained(count: int) -> Certificate:
 
 def _check(policy: STOBNTS | STOBNTSLinear) -> None:
     name = type(policy).__name__
-    if not policy.noise_std > 0:
-        raise ValueError(f"{name} needs noise_std > 0, got {policy.noise_std}.")
+    if policy.noise_std is not None and not policy.noise_std > 0:
+        raise ValueError(f"{name} needs noise_std > 0 or None, got {policy.noise_std}.")
     if not callable(policy.beta) and not policy.beta > 0:
         raise ValueError(f"{name} needs beta > 0 or a function of n, got {policy.beta}.")
     if _is_infinite(policy.network):
@@ -233,12 +250,20 @@ def _is_infinite(network: Network) -> bool:
     return getattr(network, "width", 0) == math.inf
 
 
-def _in_groups(key: Key, data: Data, draw: Callable[[np.ndarray], Any]) -> Any:
-    """Make the draws of a large batch in groups of bounded memory, and join them."""
+def _draws(
+    policy: STOBNTS | STOBNTSLinear,
+    key: Key,
+    data: Data,
+    draw: Callable[[np.ndarray, _Known], Any],
+) -> Any:
+    """Make the draws of a batch, in groups of bounded memory."""
     keys, single = as_keys(key)
     group = max(1, _ROWS_AT_ONCE // padded_size(len(data)))
     with small_matrices(len(data)):
-        parts = [draw(keys[i : i + group]) for i in range(0, len(keys), group)]
+        known = _Known.of(policy, data)
+        if _is_infinite(policy.network):
+            return _pathwise(policy, keys, known).as_single(single)
+        parts = [draw(keys[i : i + group], known) for i in range(0, len(keys), group)]
     return _join(parts).as_single(single)
 
 
@@ -248,36 +273,33 @@ def _join(parts: list[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _pathwise(policy: STOBNTS | STOBNTSLinear, key: Key, data: Data) -> PathwiseDraw:
+def _pathwise(policy: STOBNTS | STOBNTSLinear, keys: np.ndarray, known: _Known) -> PathwiseDraw:
     """Condition a prior draw on the data: at infinite width both algorithms are this."""
-    keys, single = as_keys(key)
-    setup = _Setup.of(policy, keys, data)
     kernel = exact_ntk(policy.network)
     network = replace(policy.network, width=policy.prior_width)  # type: ignore[type-var]
-    p = network.size(data.x.shape[1:])
+    p = network.size(known.x.shape[1:])
     theta0, theta0_prime = normals(keys, p, _THETA0), normals(keys, p, _THETA0_PRIME)
-    weights = np.zeros((len(keys), len(setup.x)))
-    if setup.n:
-        prior = np.asarray(push(network, theta0_prime, theta0, setup.x), np.float64)
-        x = setup.x[: setup.n].astype(np.float64)
+    weights = np.zeros((len(keys), len(known.x)))
+    x = known.x.astype(np.float64)
+    if known.n:
+        prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
         with float64():
-            K = np.asarray(kernel(x, x))
-        factor = posterior.Factor(K, policy.noise_std**2)
-        weights[:, : setup.n] = factor.solve((setup.targets - prior[:, : setup.n]).T).T
-    shared = (kernel, setup.x.astype(np.float64))
-    repeated = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], len(keys), 0), shared)
+            K = np.asarray(kernel(x[: known.n], x[: known.n]))
+        residual = known.targets(keys) - prior[:, : known.n]
+        weights[:, : known.n] = posterior.Factor(K, known.s2).solve(residual.T).T
+    shared = jax.tree.map(lambda z: np.repeat(np.asarray(z)[None], len(keys), 0), (kernel, x))
     return PathwiseDraw(
-        *setup.units(), network=network, theta=theta0, theta0_prime=theta0_prime,
-        beta=setup.betas(), kernel=repeated[0], x=repeated[1], weights=weights,
-    ).as_single(single)  # fmt: skip
+        **known.units(len(keys)), network=network, theta=theta0, theta0_prime=theta0_prime,
+        kernel=shared[0], x=shared[1], weights=weights,
+    )  # fmt: skip
 
 
-def _covariance(network: Network, points: np.ndarray) -> np.ndarray:
-    if isinstance(network, MLP) and network.activation != "gelu":
+def _covariance(policy: STOBNTS | STOBNTSLinear, points: np.ndarray) -> np.ndarray:
+    network = policy.network
+    x = default_prior(network, policy.sphere, None).inputs(np.asarray(points, np.float32))
+    if has_exact_ntk(network):
         with float64():
-            x = np.asarray(points, np.float64)
-            return np.asarray(exact_ntk(network)(x, x))
-    x = np.asarray(points, np.float32)
+            return np.asarray(exact_ntk(network)(x.astype(np.float64), x.astype(np.float64)))
     theta = normals(as_keys(0)[0], network.size(x.shape[1:]), _THETA0_PRIME)[0]
     return empirical_ntk(network, theta, x)
 
@@ -292,14 +314,15 @@ def _on_set(
             f"got {policy.network}: call the policy and evaluate its draws instead."
         )
     keys, single = as_keys(key)
-    setup = _Setup.of(replace(policy, perturb=False), keys[:1], data)
-    x, new = setup.x[: setup.n].astype(np.float64), np.asarray(points, np.float64)
+    known = _Known.of(policy, data)
+    new = known.prior.inputs(np.asarray(points, np.float32)).astype(np.float64)
+    x = known.x[: known.n].astype(np.float64)
     kernel = exact_ntk(policy.network)
     with float64():
         K, k, prior = (np.asarray(kernel(a, b)) for a, b in ((x, x), (x, new), (new, new)))
-    mean, covariance = posterior.mean_and_covariance(
-        K, k, prior, setup.targets[0], policy.noise_std
-    )
-    draws = setup.beta * posterior.joint_draws(normals(keys, len(new), _EPS), mean, covariance)
-    values = setup.standard.centre + setup.standard.scale * draws
+    targets = known.standard.targets / known.prior.amplitude
+    mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, math.sqrt(known.s2))
+    around = posterior.joint_draws(normals(keys, len(new), _EPS), np.zeros(len(new)), covariance)
+    draws = known.prior.amplitude * (mean + known.beta * around)
+    values = known.standard.centre + known.standard.scale * draws
     return values[0] if single else values

@@ -1,0 +1,76 @@
+"""What the documentation shows runs: README blocks, docstring examples, scripts, named tests."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import thomax
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+MODULES = sorted(m.name for m in pkgutil.walk_packages(thomax.__path__, "thomax."))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.strip().splitlines()[-1][:40])
+def test_a_code_block_of_the_readme_runs(block, tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip()
+
+
+def test_the_first_screen_is_a_sentence_an_install_line_and_a_short_loop():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.index("pip install") < text.index("```python") < 600
+    assert len(BLOCKS[0].strip().splitlines()) <= 16
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_docstrings_are_true(name):
+    module = importlib.import_module(name)
+    failures, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert failures == 0
+
+
+def test_every_public_class_has_an_example():
+    for name in thomax.__all__:
+        item = getattr(thomax, name)
+        if isinstance(item, type) and name not in {"StopReason", "Search"}:
+            assert ">>>" in (item.__doc__ or ""), f"{name} has no example"
+
+
+SCRIPTS = {
+    "01_posterior_draws.py": ["--output", "draws.png"],
+    "demo.py": ["--trials", "16", "--output", "out"],
+}
+
+
+@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
+def test_an_example_runs(script, tmp_path):
+    command = [sys.executable, str(ROOT / "examples" / script), *SCRIPTS[script]]
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    pictures = list(tmp_path.rglob("*.png"))
+    assert pictures
+    assert all(p.stat().st_size > 5000 for p in pictures)
+
+
+def test_the_map_of_the_paper_names_what_exists():
+    text = (ROOT / "docs" / "paper.md").read_text("utf-8")
+    for file, name in re.findall(r"`((?:policies/)?test_\w+\.py)(?:::(\w+))?", text):
+        source = (ROOT / "tests" / file).read_text("utf-8")
+        assert not name or f"def {name}" in source, f"{file}::{name}"
+    for module, path in re.findall(r"`((?:policies\.)?[a-z_]+)\.([A-Za-z_][\w.]*)`", text):
+        if f"thomax.{module}" in MODULES:
+            item = importlib.import_module(f"thomax.{module}")
+            for part in path.split("."):
+                item = getattr(item, part)
