@@ -149,9 +149,10 @@ def print_table(rows):
     print(f"{'n':>5} {'B':>3} {'(a) descent':>12} {'(b) neural':>11} {'(c) linear':>11}"
           f" {'a/b':>7} {'a/c':>8} {'loss (b)':>9} {'GFLOP/s (c)':>12}")  # fmt: skip
     for r in rows:
-        print(f"{r['n']:>5} {r['batch']:>3} {r['gradient_descent_s']:>12.2f} {r['neural_s']:>11.3f}"
-              f" {r['linear_s']:>11.4f} {r['speedup_neural']:>7.0f} {r['speedup_linear']:>8.0f}"
-              f" {r['neural_loss']:>9.3f} {r['linear_gflops']:>12.1f}", flush=True)  # fmt: skip
+        times = f"{r['gradient_descent_s']:>12.2f} {r['neural_s']:>11.3f} {r['linear_s']:>11.4f}"
+        ratios = f"{r['speedup_neural']:>7.0f} {r['speedup_linear']:>8.0f}"
+        quality = f"{r['neural_loss']:>9.3f} {r['linear_gflops']:>12.1f}"
+        print(f"{r['n']:>5} {r['batch']:>3} {times} {ratios} {quality}")
 
 
 def main():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from thomax import MLP, Categorical, Float, Int, Pool, Space, STOBNTSLinear
+from thomax import Categorical, Float, Int, Pool, Space
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
 
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
@@ -56,8 +56,9 @@ def test_a_finite_space_is_walked_without_repetition_to_its_end(name):
 
 def test_the_last_point_of_a_large_space_is_found_though_chance_misses_it():
     space = Space({"n": Int(1, 5000)})
-    taken = [{"n": i} for i in range(1, 5001) if i != 4321]
-    assert quasi_random_point(space, 0, len(taken), taken) == {"n": 4321}
+    for last in (1, 1234, 5000):
+        taken = [{"n": i} for i in range(1, 5001) if i != last]
+        assert quasi_random_point(space, 0, len(taken), taken) == {"n": last}
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -83,19 +84,20 @@ def test_a_constraint_that_nothing_satisfies_is_reported():
             quasi_random_point(space, 0, 0, [])
 
 
-COVARIANCE = STOBNTSLinear(MLP(1, 64, "erf")).covariance
+def covariance(x):
+    """Compute a squared-exponential kernel by hand."""
+    return np.exp(-np.square(x[:, None] - x).sum(-1))
 
 
-def next_uncertain(space, before, exclude=None, number=None):
+def next_uncertain(space, before, exclude=None, kernel=covariance):
     exclude = before if exclude is None else exclude
-    number = len(before) if number is None else number
-    return most_uncertain_point(space, 0, number, before, exclude, COVARIANCE, 0.1)
+    return most_uncertain_point(space, 0, len(before), before, exclude, kernel, 0.1)
 
 
 def test_uncertainty_sampling_takes_the_largest_posterior_variance():
     pool = Pool(np.random.default_rng(1).normal(size=(40, 3)))
-    K = COVARIANCE(pool.at(np.arange(40)))
-    chosen = []
+    K = covariance(pool.at(np.arange(40)))
+    chosen = pool.index([next_uncertain(pool, [])])
     for _ in range(6):
         A = K[np.ix_(chosen, chosen)] + 0.01 * np.eye(len(chosen))
         variance = np.diag(K - K[:, chosen] @ np.linalg.inv(A) @ K[chosen]).copy()
@@ -118,9 +120,22 @@ def test_uncertainty_sampling_repeats_nothing_and_ends(name):
 
 def test_uncertainty_sampling_spreads_over_a_continuous_space():
     points = []
-    for _ in range(4):
+    for _ in range(5):
         points.append(next_uncertain(SQUARE, points))
     x = SQUARE.encode(points)
-    assert (np.abs(x) > 0.8).all()  # corners are the most uncertain
-    assert len(np.unique(np.sign(x), axis=0)) == 4
+    distances = np.linalg.norm(x[:, None] - x, axis=-1)
+    assert distances[~np.eye(5, dtype=bool)].min() > 0.8
     assert next_uncertain(SQUARE, points[:2]) == points[2]
+
+
+def test_a_growing_design_asks_for_few_sizes_of_covariance():
+    """Every size is compiled anew."""
+    sizes, points = set(), []
+
+    def noting(x):
+        sizes.add(len(x))
+        return covariance(x)
+
+    for _ in range(12):
+        points.append(next_uncertain(SQUARE, points, kernel=noting))
+    assert len(sizes) == 1

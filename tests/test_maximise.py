@@ -68,7 +68,7 @@ def rng(seed=0):
 def draws(space, count=5):
     """Return posterior draws of a small network, rough enough to have many local maxima."""
     x = space.sample(rng(1), 12)
-    policy = STOBNTSLinear(MLP(1, 32, "erf"))
+    policy = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
     return policy(make_keys(0, count), Data(x, rng(2).normal(size=12)))
 
 
@@ -264,6 +264,18 @@ def test_rounding_at_the_end_gives_valid_points():
     assert maximise(rng(), bowl([0.63, 0.3]), constrained, search=search)[0]["n"] != 8
 
 
+def test_rounding_keeps_what_was_best_before_it():
+    """The paper's way: x is the best partner of the unrounded n, not of the rounded one."""
+    space = Space({"n": Int(0, 2), "x": Float(-1, 1)})
+    tied = score_class(lambda target, x: -100 * (x[:, 0] - x[:, 1]) ** 2 - (x[:, 1] - target) ** 2)
+    for search, x in (
+        (Search(candidates=1, restarts=1, rounding=True), 0.3),
+        (Search(candidates=50, restarts=4), 0.0),
+    ):
+        expected = {"n": 1, "x": pytest.approx(x, abs=0.01)}
+        assert maximise(rng(), tied(0.3), space, search=search) == [expected]
+
+
 @pytest.mark.parametrize("space", [CUBE, MIXED, SPACES["categorical"], SPACES["conditional"]])
 @pytest.mark.parametrize("exhaustive", [10**5, 0])
 def test_a_batch_of_equal_draws_has_distinct_points_none_of_them_excluded(space, exhaustive):
@@ -291,7 +303,7 @@ def test_the_maximum_of_a_rough_draw_is_that_of_a_dense_grid_or_higher():
     assert (ours >= score(grid).max(1) - 1e-3).all()
 
 
-@pytest.mark.parametrize("name", ["candidates", "restarts", "rounds"])
+@pytest.mark.parametrize("name", ["candidates", "restarts", "restarts_per_draw", "rounds"])
 def test_a_search_that_looks_nowhere_is_refused(name):
     with pytest.raises(ValueError, match=f"Search needs {name} >= 1, got 0"):
         Search(**{name: 0})

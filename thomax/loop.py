@@ -109,7 +109,7 @@ class _Supply:
         taken, self._waiting = self._waiting[:n], self._waiting[n:]
         if len(taken) < n:
             taken = taken + self.optimizer.ask(n - len(taken))
-        if len(taken) < n:
+        if not taken:
             self.reason = StopReason.EXHAUSTED
         if self._left is not None:
             self._left -= len(taken)
@@ -120,7 +120,7 @@ def _run_here(supply: _Supply, objective: Objective, finish: Callable[..., None]
     while trials := supply.take(1):
         for trial in trials:
             try:
-                value, error = objective(dict(trial.params)), None
+                value, error = objective(trial.params), None
             except Exception as raised:
                 value, error = None, raised
             finish(trial, value, error)
@@ -139,7 +139,7 @@ def _run_there(
     try:
         while True:
             for trial in supply.take(batch - len(running)):
-                running[workers.submit(objective, dict(trial.params))] = trial
+                running[workers.submit(objective, trial.params)] = trial
             if not running:
                 return
             for future in _ended(running, whole=synchronous):

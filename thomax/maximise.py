@@ -2,7 +2,8 @@
 
 Finite spaces of moderate size, and pools of any size, are scored whole. Other spaces are searched:
 random points and neighbours of good ones, the best of them climbed by limited-memory BFGS with
-exact gradients along continuous parameters, in turns with the best single change of a discrete one.
+exact gradients along continuous parameters, in turns with the best single change of a discrete
+one.
 
 Notation:
     B, R     draws, and starts for each draw
@@ -30,8 +31,9 @@ class Search:
     """How hard to look for a draw's maximum.
 
     `candidates` random points are screened, the best refined: `restarts` in all for the draws of
-    a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`; finite spaces up to `exhaustive` points are scored whole. `rounding` treats
-    everything as continuous and rounds at the end, as the paper does.
+    a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`;
+    finite spaces up to `exhaustive` points are scored whole. `rounding` treats everything as
+    continuous and rounds at the end, as the paper does.
     """
 
     candidates: int = 2000
@@ -43,7 +45,7 @@ class Search:
     rounding: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "restarts", "rounds"):
+        for name in ("candidates", "restarts", "restarts_per_draw", "rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Search needs {name} >= 1, got {getattr(self, name)}.")
 
@@ -78,24 +80,19 @@ def maximise(
 
 def _best_of_all(score: Any, space: Space | Pool, exclude: set[int]) -> list[int]:
     """Score every point in chunks; keep for each draw as many of the best as there are draws."""
-    excluded = np.fromiter(exclude, np.int64, len(exclude))
-    best_values, best_indices = None, None
-    for indices, x in space.chunks(4 * CHUNK):
-        values = evaluate(score, np.asarray(x, np.float32))
-        values[:, np.isin(indices, excluded)] = -np.inf
-        indices = np.broadcast_to(indices, values.shape)
-        if best_values is not None:
-            values = np.concatenate([best_values, values], axis=1)
-            indices = np.concatenate([best_indices, indices], axis=1)
-        top = np.argsort(-values, axis=1, kind="stable")[:, : len(values)]
-        best_values, best_indices = (np.take_along_axis(z, top, 1) for z in (values, indices))
-    if best_values is None:
-        return []
+    excluded = np.array([*exclude], np.int64)
+    draws = len(score.centre)
+    values: np.ndarray = np.empty((draws, 0))
+    indices: np.ndarray = np.empty((draws, 0), np.int64)
+    for new, x in space.chunks(4 * CHUNK):
+        scores = evaluate(score, np.asarray(x, np.float32))
+        scores[:, np.isin(new, excluded)] = -np.inf
+        values = np.concatenate([values, scores], axis=1)
+        indices = np.concatenate([indices, np.broadcast_to(new, scores.shape)], axis=1)
+        top = np.argsort(-values, axis=1, kind="stable")[:, :draws]
+        values, indices = (np.take_along_axis(z, top, 1) for z in (values, indices))
     return _first_untaken(
-        [
-            [int(i) for i, v in zip(row, value, strict=True) if v > -np.inf]
-            for row, value in zip(best_indices, best_values, strict=True)
-        ]
+        [row[value > -np.inf].tolist() for row, value in zip(indices, values, strict=True)]
     )
 
 
@@ -156,9 +153,7 @@ def _candidates(
     return np.concatenate([space.sample(rng, count - local), _around(rng, space, centres, local)])
 
 
-def _around(
-    rng: np.random.Generator, space: Space, centres: np.ndarray, count: int
-) -> np.ndarray:
+def _around(rng: np.random.Generator, space: Space, centres: np.ndarray, count: int) -> np.ndarray:
     """Perturb some parameters of randomly chosen centres, at many scales."""
     x = centres[rng.integers(len(centres), size=count)].astype(np.float64)
     other = space.sample(rng, count)
@@ -245,7 +240,7 @@ def _best_single_changes(
     x: np.ndarray,
     sweeps: int = 2,
 ) -> np.ndarray:
-    """Set one discrete parameter after the other to the best of its levels (or of some of them)."""
+    """Set one discrete parameter after the other to the best of (some of) its levels."""
     values = evaluate_own(score, x.astype(np.float32))
     for _ in range(sweeps):
         changed = False
@@ -267,9 +262,7 @@ def _best_single_changes(
     return x
 
 
-def _variants(
-    rng: np.random.Generator, space: Space, block: Block, x: np.ndarray
-) -> np.ndarray:
+def _variants(rng: np.random.Generator, space: Space, block: Block, x: np.ndarray) -> np.ndarray:
     """Return x with one parameter at every (or a random choice) of its levels, (B, R, k, d)."""
     levels = np.asarray(block.levels)
     if len(levels) > _MOVES:

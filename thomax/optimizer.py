@@ -32,6 +32,7 @@ from thomax.journal import Journal, Trial
 from thomax.keys import make_key, make_keys, stream
 from thomax.loop import Callback, Objective, StopReason, run
 from thomax.maximise import Search, maximise
+from thomax.parameters import Categorical
 from thomax.policies.sto import STOBNTSLinear
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
@@ -42,6 +43,7 @@ Params = dict[str, Any]
 _SEARCH = 12  # the stream of a trial's key that the maximiser uses
 _FIRST_JUDGE = 2**63  # keys of no trial
 _CENTRES = 5  # good points whose neighbourhood is searched
+_USUAL_NOISE_STD = 0.1  # of standardised values
 _JUDGES = 16  # draws averaged to estimate the posterior mean
 
 
@@ -84,7 +86,7 @@ class Optimizer:
                 "pass an instance, or a function of keys and data."
             )
         self.space = as_space(space)
-        self.policy: Policy = STOBNTSLinear() if policy is None else policy
+        self.policy: Policy = default_policy(self.space) if policy is None else policy
         self.direction = direction
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._initial = initial
@@ -288,8 +290,12 @@ class Optimizer:
             if params is None:
                 return proposed
             proposed.append(self._record_ask(params))
-        if len(proposed) < n:
-            points = self._policy_points(n - len(proposed))
+        # A policy that reads pending points gets to see those of its own batch.
+        step = 1 if getattr(self.policy, "sequential", False) else n
+        while len(proposed) < n:
+            points = self._policy_points(min(step, n - len(proposed)))
+            if not points:
+                break
             proposed += [self._record_ask(params) for params in points]
         return proposed
 
@@ -322,7 +328,8 @@ class Optimizer:
                 'initial="uncertainty" needs a policy with a covariance, '
                 f"got {type(self.policy).__name__}: use STOBNTS or STOBNTSLinear."
             )
-        noise_std = getattr(self.policy, "noise_std", 0.1)
+        # A policy that learns its noise from the values has none yet.
+        noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
         before = [t.params for t in self._trials.values()]
         return most_uncertain_point(
             self.space, self.seed, number, before, self._excluded(), covariance, noise_std
@@ -384,9 +391,8 @@ class Optimizer:
                 trial = _finished(self._trials[number], record)
             case {"drop": number} if number in self._trials:
                 trial = replace(self._trials[number], state="dropped")
-            case {"tell": number} | {
-                "drop": number
-            }:  # the ask was damaged, and repair left it out
+            case {"tell": number} | {"drop": number}:
+                # The ask was damaged, and repair left it out.
                 warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
                 return None
             case _:
@@ -404,6 +410,18 @@ class Optimizer:
                 "Tell each trial that `ask` returned exactly once."
             )
         return int(number)
+
+
+def default_policy(space: Space | Pool) -> Policy:
+    """Choose the policy for a space: draws at half the deviation where all parameters are numbers.
+
+    Full Thompson draws roam a box of many dimensions for long; choices without order and pools
+    need them. docs/how-to-choose.md has the numbers.
+    """
+    unordered = isinstance(space, Pool) or any(
+        isinstance(p, Categorical) for p in space.parameters.values()
+    )
+    return STOBNTSLinear(beta=1.0 if unordered else 0.5)
 
 
 def _is_whole(value: Any) -> bool:

@@ -1,0 +1,434 @@
+import math
+import multiprocessing
+import os
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import numpy as np
+import pytest
+
+from thomax import MLP, Float, Int, Optimizer, Search, STOBNTSLinear, StopReason
+
+POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
+SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}
+
+
+def optimizer(space=None, **options):
+    settings = {"seed": 0, "initial": 4, "search": Search(candidates=200, restarts=3)} | options
+    return Optimizer(SQUARE if space is None else space, POLICY, **settings)
+
+
+def run(search, objective, trials=None, **options):
+    return search.run(objective, trials, progress=False, **options)
+
+
+def hill(params):
+    return 1 - (params["x"] - 0.3) ** 2 - (params["y"] + 0.5) ** 2
+
+
+def hill_with_a_cliff(params):
+    if params["x"] > 0.5:
+        raise ArithmeticError("too far")
+    return hill(params)
+
+
+def end_the_process(params):
+    os._exit(1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as workers:
+        yield workers
+
+
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor(4) as workers:
+        yield workers
+
+
+def assert_valid(search, trials):
+    """Check that all trials ended, and with the value of their own params."""
+    assert [t.number for t in search.trials] == list(range(trials))
+    for trial in search.trials:
+        assert trial.state == ("complete" if trial.params["x"] <= 0.5 else "failed")
+        if trial.state == "complete":
+            assert trial.value == hill(trial.params)
+        else:
+            assert trial.error == "ArithmeticError: too far"
+
+
+class OddFuture:
+    """A future that is not Python's, done after it was looked at a few times."""
+
+    def __init__(self, value, patience):
+        self.value, self.patience = value, patience
+
+    def done(self):
+        self.patience -= 1
+        return self.patience < 0
+
+    def exception(self):
+        return None
+
+    def result(self):
+        return self.value
+
+    def cancel(self):
+        return False
+
+
+class OddExecutor:
+    def __init__(self):
+        self.count = 0
+
+    def submit(self, function, *args):
+        self.count += 1
+        return OddFuture(function(*args), patience=self.count % 3)
+
+
+# Where evaluations run
+
+
+@pytest.mark.parametrize("synchronous", [False, True])
+@pytest.mark.parametrize("kind", ["processes", "threads", "own threads", "one by one"])
+def test_a_run_is_valid_wherever_it_is_evaluated(kind, synchronous, request, path):
+    executor = request.getfixturevalue(kind) if kind in ("processes", "threads") else None
+    batch = 1 if kind == "one by one" else 4
+    with optimizer(journal=path) as search:
+        options = {"batch": batch, "executor": executor, "synchronous": synchronous}
+        assert run(search, hill_with_a_cliff, 10, **options) is StopReason.TRIALS
+        assert run(search, hill_with_a_cliff, trials=3, **options) == "trials"
+        assert_valid(search, 13)
+        expected = search.trials
+    assert optimizer(journal=path).trials == expected
+
+
+def test_synchronous_batches_propose_what_ask_and_tell_propose():
+    for executor in (None, OddExecutor()):
+        search, by_hand = optimizer(), optimizer()
+        run(search, hill, 12, batch=4, synchronous=True, executor=executor)
+        for _ in range(3):
+            for trial in by_hand.ask(4):
+                by_hand.tell(trial, hill(trial.params))
+        assert search.trials == by_hand.trials
+
+
+def test_without_a_batch_trials_run_one_by_one_in_this_thread():
+    search, by_hand, places = optimizer(), optimizer(), set()
+
+    def objective(params):
+        places.add(threading.current_thread())
+        return hill(params)
+
+    run(search, objective, 7)
+    for _ in range(7):
+        trial = by_hand.ask()
+        by_hand.tell(trial, hill(trial.params))
+    assert search.trials == by_hand.trials
+    assert places == {threading.main_thread()}
+
+
+class Crowd:
+    """An objective that notes how many evaluations run at the same time, and their order."""
+
+    def __init__(self, slow=()):
+        self.lock, self.now, self.most, self.started, self.slow = threading.Lock(), 0, 0, 0, slow
+        self.log = []
+
+    def __call__(self, params):
+        with self.lock:
+            number, self.started = self.started, self.started + 1
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.log.append(("start", number))
+        time.sleep(0.5 if number in self.slow else 0.02)
+        with self.lock:
+            self.now -= 1
+            self.log.append(("end", number))
+        return hill(params)
+
+
+def test_a_new_trial_starts_as_soon_as_one_ends():
+    crowd = Crowd(slow=[0])
+    with ThreadPoolExecutor(8) as workers:  # more than are needed
+        run(optimizer(initial=9), crowd, 8, batch=3, executor=workers)
+    assert crowd.most == 3
+    assert crowd.log[-1] == ("end", 0)  # everything else ran beside the slow one
+
+
+def test_a_synchronous_run_waits_for_the_whole_batch():
+    crowd = Crowd(slow=[0])
+    run(optimizer(initial=9), crowd, 9, batch=3, synchronous=True)
+    assert crowd.most == 3
+    assert crowd.log.index(("end", 0)) < crowd.log.index(("start", 3))
+
+
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_executors_with_futures_of_their_own_are_polled(synchronous):
+    search = optimizer()
+    run(search, hill, 9, batch=4, executor=OddExecutor(), synchronous=synchronous)
+    assert [t.value for t in search.trials] == [hill(t.params) for t in search.trials]
+
+
+def test_the_objective_may_do_what_it_likes_with_its_params():
+    search = optimizer()
+    for batch in (1, 2):
+        run(search, lambda p: p.pop("x") + p.pop("y"), 3, batch=batch)
+    assert [t.value for t in search.trials] == [sum(t.params.values()) for t in search.trials]
+
+
+# What goes wrong in an objective
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_what_is_no_number_fails_its_trial_only(batch):
+    results = iter([1.0, None, "high", math.nan, [1, 2], 2.0])
+    search = optimizer(initial=6)
+    assert run(search, lambda p: next(results), 6, batch=batch) is StopReason.TRIALS
+    assert sorted(t.state for t in search.trials) == ["complete"] * 2 + ["failed"] * 4
+    errors = " | ".join(sorted(t.error for t in search.trials if t.error))
+    assert "no value" in errors
+    assert "the value was nan" in errors
+    assert "needs a number as value, got 'high'" in errors
+    assert search.best.value == 2.0
+
+
+def test_an_objective_that_always_fails_says_so():
+    search = optimizer()
+    run(search, lambda p: p["z"], 3)
+    with pytest.raises(ValueError, match=r"all 3 that ended have failed.*KeyError: 'z'"):
+        _ = search.best
+
+
+# Interruptions
+
+
+def interrupting(at, error=KeyboardInterrupt):
+    """Return an objective whose evaluation number `at` is interrupted."""
+    calls = iter(range(1000))
+
+    def objective(params):
+        if next(calls) == at:
+            raise error
+        return hill(params)
+
+    return objective
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_interrupted_objective_loses_nothing(path, batch, error):
+    search = optimizer(journal=path, initial=12)
+    with pytest.raises(error):
+        run(search, interrupting(4, error), 12, batch=batch, synchronous=True)
+    told = [t for t in search.trials if t.state == "complete"]
+    assert len(told) == (4 if batch == 1 else 5)  # of a batch, also what came in beside
+    assert 1 <= len(search.pending) <= batch
+    assert "failed" not in {t.state for t in search.trials}
+    left = search.trials
+    search.close()
+    with optimizer(journal=path, initial=12) as resumed:
+        assert resumed.trials == left
+        order = []
+        run(resumed, hill, len(resumed.pending) + 1, callbacks=[lambda _, t: order.append(t)])
+        assert [t.number for t in order[:-1]] == [t.number for t in left if t.state == "pending"]
+        assert order[-1].number == len(left)
+        assert resumed.pending == []
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_interrupted_callback_loses_nothing(path, batch):
+    def stop(search, trial):
+        if trial.number >= 3:
+            raise KeyboardInterrupt
+
+    search = optimizer(journal=path, initial=12)
+    with pytest.raises(KeyboardInterrupt):
+        run(search, hill, 12, batch=batch, synchronous=True, callbacks=[stop])
+    states = [t.state for t in search.trials]
+    assert states == ["complete"] * (4 if batch == 1 else 6)
+    search.close()
+    assert [t.state for t in optimizer(journal=path, initial=12).trials] == states
+
+
+def test_an_interrupt_leaves_what_still_runs_pending(path):
+    release = threading.Event()
+
+    def objective(params):
+        if threading.current_thread().name.endswith("_0"):
+            raise KeyboardInterrupt
+        release.wait(10)
+        return 1.0
+
+    search = optimizer(journal=path, initial=12)
+    with pytest.raises(KeyboardInterrupt):
+        run(search, objective, 12, batch=3)
+    release.set()
+    assert [t.state for t in search.trials] == ["pending"] * 3
+    search.close()
+    assert len(optimizer(journal=path, initial=12).pending) == 3
+
+
+def test_an_interrupt_cancels_what_has_not_begun():
+    started = []
+
+    def objective(params):
+        started.append(params)
+        time.sleep(0.1)
+        return 1.0
+
+    def stop(search, trial):
+        raise KeyboardInterrupt
+
+    search = optimizer(initial=12)
+    with ThreadPoolExecutor(1) as workers, pytest.raises(KeyboardInterrupt):
+        run(search, objective, 12, batch=6, executor=workers, callbacks=[stop])
+    assert len(started) < 6
+    assert [t.state for t in search.trials].count("complete") == 1
+
+
+def test_unfinished_trials_can_be_dropped():
+    search = optimizer(initial=12)
+    search.ask(3)
+    run(search, hill, 2, unfinished="drop")
+    assert [t.state for t in search.trials] == ["dropped"] * 3 + ["complete"] * 2
+
+
+def test_unfinished_trials_count_as_trials_of_the_run():
+    search = optimizer(initial=12)
+    asked = search.ask(3)
+    run(search, hill, 2)
+    assert search.pending == asked[2:]
+    run(search, hill, 3, batch=4)
+    assert [t.state for t in search.trials] == ["complete"] * 5
+
+
+def test_a_worker_that_dies_leaves_its_trials_pending(path):
+    search = optimizer(journal=path, initial=12)
+    run(search, hill, 2)
+    with (
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as workers,
+        pytest.raises(BrokenProcessPool),
+    ):
+        run(search, end_the_process, 4, batch=2, executor=workers)
+    assert [t.state for t in search.trials] == ["complete"] * 2 + ["pending"] * 2
+    search.close()
+    with optimizer(journal=path, initial=12) as resumed:
+        run(resumed, hill, 2)
+        assert [t.state for t in resumed.trials] == ["complete"] * 4
+
+
+# When it ends
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_timeout_ends_the_run_after_what_was_started(batch):
+    def slow(params):
+        time.sleep(0.05)
+        return hill(params)
+
+    search = optimizer(initial=1000)
+    begin = time.monotonic()
+    assert run(search, slow, timeout=0.3, batch=batch) is StopReason.TIMEOUT
+    assert 0.3 <= time.monotonic() - begin < 5
+    assert {t.state for t in search.trials} == {"complete"}
+    assert run(search, slow, 5, timeout=0) is StopReason.TIMEOUT
+    count = len(search.trials)
+    assert run(search, slow, 1, timeout=60) is StopReason.TRIALS
+    assert run(search, slow, 0) is StopReason.TRIALS
+    assert len(search.trials) == count + 1
+
+
+def test_trials_that_end_with_the_time_count_as_done():
+    search = optimizer()
+    assert run(search, lambda p: time.sleep(0.1) or 1.0, 1, timeout=0.05) is StopReason.TRIALS
+
+
+@pytest.mark.parametrize("batch", [1, 4, 8])
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_an_exhausted_space_ends_the_run(batch, synchronous):
+    space = {"n": Int(0, 5)}
+    search = optimizer(space)
+    options = {"batch": batch, "synchronous": synchronous}
+    assert run(search, lambda p: p["n"], 20, **options) is StopReason.EXHAUSTED
+    assert sorted(t.value for t in search.trials) == [0, 1, 2, 3, 4, 5]
+    assert run(search, lambda p: p["n"], 20, **options) is StopReason.EXHAUSTED
+    again = optimizer(space, replicates=True)
+    assert run(again, lambda p: p["n"], 20, **options) is StopReason.TRIALS
+    exact = optimizer(space)
+    assert run(exact, lambda p: p["n"], 6, **options) is StopReason.TRIALS
+
+
+# What a person sees
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_callbacks_see_every_trial_once_it_is_told(batch):
+    seen = []
+
+    def note(search, trial):
+        assert search.trials[trial.number] == trial
+        seen.append((trial.number, trial.value))
+
+    search = optimizer()
+    run(search, hill, 6, batch=batch, callbacks=[note, note])
+    assert sorted(seen) == sorted([(t.number, t.value) for t in search.trials] * 2)
+
+
+def test_the_progress_bar_shows_the_best_on_stderr_and_can_be_switched_off(capsys):
+    search = optimizer()
+    search.run(lambda p: 0.125, 3)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "3/3" in err
+    assert "best 0.125" in err
+    search.run(lambda p: 0.125, 1, progress=False)
+    assert capsys.readouterr() == ("", "")
+    optimizer().run(lambda p: math.nan, 1)
+    assert "nothing complete yet" in capsys.readouterr().err
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "problem"),
+    [
+        ({"trials": None}, ValueError, "run needs trials= or timeout=, got neither"),
+        ({"trials": -1}, ValueError, "trials to be a whole number >= 0, got -1"),
+        ({"trials": 2.5}, ValueError, "trials to be a whole number >= 0, got 2.5"),
+        ({"trials": "3"}, ValueError, "trials to be a whole number >= 0, got '3'"),
+        ({"batch": 0}, ValueError, "batch to be a whole number >= 1, got 0"),
+        ({"batch": 1.5}, ValueError, "batch to be a whole number >= 1, got 1.5"),
+        ({"batch": True}, ValueError, "batch to be a whole number >= 1, got True"),
+        ({"timeout": -1}, ValueError, "timeout to be seconds >= 0, got -1"),
+        ({"timeout": math.nan}, ValueError, "timeout to be seconds >= 0, got nan"),
+        ({"timeout": "1h"}, ValueError, "timeout to be seconds >= 0, got '1h'"),
+        ({"unfinished": "keep"}, ValueError, 'unfinished="evaluate" or "drop", got \'keep\''),
+        ({"objective": 3}, TypeError, "a function of the params as objective, got 3"),
+        ({"executor": 4}, TypeError, "an executor with a `submit` method, got 4"),
+        ({"callbacks": print}, TypeError, "a list of functions of"),
+        ({"callbacks": [3]}, TypeError, "a list of functions of"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_happens(options, error, problem):
+    search = optimizer()
+    pending = search.ask(1)
+    with pytest.raises(error, match=problem):
+        run(search, **{"objective": hill, "trials": 3} | options)
+    assert search.trials == pending
+
+
+def test_numpy_numbers_are_numbers():
+    search = optimizer()
+    run(search, hill, np.int64(2), batch=np.int64(1), timeout=np.float64(60))
+    assert len(search.trials) == 2
