@@ -13,7 +13,7 @@ beta and multiplying the trained function by it is the same thing, and that is d
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import jax
 import numpy as np
@@ -33,6 +33,7 @@ from thomax.training import Certificate, Problem, gradient_descent, train, train
 Beta: TypeAlias = float | Callable[[int], float]
 
 _THETA0, _THETA0_PRIME, _EPS = 1, 2, 3  # the streams of a key
+_PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
 _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 
@@ -68,6 +69,11 @@ class STOBNTSLinear:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @classmethod
+    def paper(cls) -> Self:
+        """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
+        return cls(_PAPER_NETWORK, noise_std=0.1, perturb=False, sphere=False, standardise=False)
 
     @cached_compilation
     def __call__(self, key: Key, data: Data) -> LinearDraw | PathwiseDraw:
@@ -127,6 +133,11 @@ class STOBNTS:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @classmethod
+    def paper(cls) -> Self:
+        """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
+        return cls(_PAPER_NETWORK, noise_std=0.1, perturb=False, sphere=False, standardise=False)
 
     @cached_compilation
     def __call__(self, key: Key, data: Data) -> NeuralDraw | PathwiseDraw:
