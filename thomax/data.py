@@ -56,6 +56,14 @@ class Standardised:
     scale: float
 
 
+def raw(y: np.ndarray) -> Standardised:
+    """Leave targets as they are, except failures (the worst value) and infinities (extremes)."""
+    y = np.asarray(y, np.float64)
+    finite = y[np.isfinite(y)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    return Standardised(np.where(np.isnan(y), low, np.clip(y, low, high)), 0.0, 1.0)
+
+
 def standardise(y: np.ndarray) -> Standardised:
     """Bring targets to mean zero and unit variance, robustly.
 
@@ -64,11 +72,9 @@ def standardise(y: np.ndarray) -> Standardised:
     rest: what lies more than five robust standard deviations from the median is pulled in to less
     than ten, which keeps the order of the values. All steps commute with y -> a y + c, a > 0.
     """
-    y = np.asarray(y, np.float64)
-    finite = y[np.isfinite(y)]
-    if finite.size == 0:
+    if not np.isfinite(y).any():
         return Standardised(np.where(np.isnan(y), -1.0, np.nan_to_num(np.sign(y))), 0.0, 1.0)
-    y = np.where(np.isnan(y), finite.min(), np.clip(y, finite.min(), finite.max()))
+    y = raw(y).targets
     # Dividing first keeps differences and squares of values near the largest float finite.
     unit = max(float(np.abs(y).max()), np.finfo(float).tiny)
     z = y / unit

@@ -255,6 +255,12 @@ def test_draws_are_finite_whatever_the_data(policy, name):
     assert np.isfinite(values).all()
 
 
+def test_failures_are_no_trouble_for_raw_targets():
+    data = Data(toy(4).x, [1.0, np.nan, 3.0, np.inf])
+    policy = STOBNTSLinear(SMALL, noise_std=0.1, standardise=False)
+    assert np.isfinite(policy(0, data)(data.x)).all()
+
+
 def test_draws_pass_near_the_data_when_noise_is_small():
     data = toy(8)
     for policy in (

@@ -21,7 +21,7 @@ import numpy as np
 from thomax import posterior
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
-from thomax.data import Data, Standardised, pad, padded_size, standardise
+from thomax.data import Data, Standardised, pad, padded_size, raw, standardise
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.kernels import empirical_ntk, exact_ntk, float64, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
@@ -204,7 +204,7 @@ class _Known:
         # eps belongs to a point, not to its place in the history: draw it in a canonical order.
         order = np.lexsort((data.y, *data.x.reshape(n, math.prod(data.x.shape[1:])).T[::-1]))
         x, y = data.x[order], data.y[order]
-        standard = standardise(y) if policy.standardise else Standardised(y, 0.0, 1.0)
+        standard = standardise(y) if policy.standardise else raw(y)
         if policy.noise_std is None:
             prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
         else:
