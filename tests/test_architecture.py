@@ -7,8 +7,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
-    {"blas", "compilation", "data", "draws", "kernels", "keys", "networks", "posterior", "prior",
-     "quasi_newton", "tangents", "theory", "training"},
+    {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
+     "posterior", "prior", "quasi_newton", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
     {"design", "maximise", "journal", "lines", "repair"},
     {"loop", "optimizer"},

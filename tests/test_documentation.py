@@ -49,6 +49,7 @@ def test_every_public_class_has_an_example():
 
 SCRIPTS = {
     "01_posterior_draws.py": ["--output", "draws.png"],
+    "02_figure_1.py": ["--output", "figure.png", "--trials", "8", "--draws", "10"],
     "demo.py": ["--trials", "16", "--output", "out"],
 }
 

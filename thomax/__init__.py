@@ -9,6 +9,10 @@ from thomax.maximise import Search
 from thomax.networks import CNN, MLP, Custom
 from thomax.optimizer import Optimizer, maximize, minimize
 from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
+from thomax.policies.ensemble import DeepEnsemble
+from thomax.policies.gp import GPTS, GPUCB
+from thomax.policies.neural import NeuralTS, NeuralUCB
+from thomax.policies.random import Random, Sobol
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.pools import Pool
 from thomax.repair import repair
@@ -16,6 +20,8 @@ from thomax.spaces import Space
 
 __all__ = [
     "CNN",
+    "GPTS",
+    "GPUCB",
     "MLP",
     "NTK",
     "SE",
@@ -24,14 +30,19 @@ __all__ = [
     "Categorical",
     "Custom",
     "Data",
+    "DeepEnsemble",
     "Float",
     "Int",
     "Matern52",
+    "NeuralTS",
+    "NeuralUCB",
     "Optimizer",
     "Ordinal",
     "Pool",
+    "Random",
     "STOBNTSLinear",
     "Search",
+    "Sobol",
     "Space",
     "StopReason",
     "Trial",

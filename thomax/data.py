@@ -6,6 +6,7 @@ Notation:
     pending  points that are being evaluated                                       (k, ...)
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +46,20 @@ class Data:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def in_canonical_order(self) -> "Data":
+        """Return the same data with rows sorted: their order must not matter to a model.
+
+        Noise is drawn for a point, not for its place in the history, and rounding must not choose
+        another minimum of a training that is not convex.
+        """
+        columns = self.x.reshape(len(self), math.prod(self.x.shape[1:])).T
+        order = np.lexsort((self.y, *columns[::-1]))
+        return Data(self.x[order], self.y[order], self.pending)
+
+    def targets(self, standardised: bool) -> "Standardised":
+        """Return the values as targets for training, standardised or raw."""
+        return standardise(self.y) if standardised else raw(self.y)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import jax
 import numpy as np
 
+from thomax.compilation import cached_compilation
 from thomax.data import pad, padded_size
 from thomax.kernels import NTK, float64
 from thomax.networks import Network
@@ -32,7 +33,7 @@ class Score(Protocol):
 
 
 @dataclass(frozen=True)
-class _Draw:
+class Draw:
     """The way back to the objective's units, shared by all draws."""
 
     centre: np.ndarray
@@ -67,7 +68,7 @@ def _register(*fields: str) -> Any:
 
 @_register("theta", "theta0_prime", "beta")
 @dataclass(frozen=True)
-class LinearDraw(_Draw):
+class LinearDraw(Draw):
     """A draw of Algorithm 2: f(x) = beta < grad f(x; theta0'), theta >, one JVP."""
 
     network: Network
@@ -82,7 +83,7 @@ class LinearDraw(_Draw):
 
 @_register("theta", "theta0", "theta0_prime", "beta", "certificate")
 @dataclass(frozen=True)
-class NeuralDraw(_Draw):
+class NeuralDraw(Draw):
     """A draw of Algorithm 1: f(x) = beta (f(x; theta) + < grad f(x; theta0), theta0' >)."""
 
     network: Network
@@ -101,7 +102,7 @@ class NeuralDraw(_Draw):
 
 @_register("theta", "theta0_prime", "beta", "kernel", "x", "weights")
 @dataclass(frozen=True)
-class PathwiseDraw(_Draw):
+class PathwiseDraw(Draw):
     """A draw at infinite width, by pathwise conditioning of a wide network's prior draw.
 
     f(x) = beta ( < grad f(x; theta0'), theta0 >  +  k(x, X) A^-1 (y + eps - prior(X)) )
@@ -158,6 +159,7 @@ def evaluate_own(score: Any, x: np.ndarray) -> np.ndarray:
     return _chunked(_own_points, score, x, axis=1)
 
 
+@cached_compilation
 def value_and_gradient(score: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values (B, N) and gradients (B, N, d) of each draw at its own points."""
     with float64():
@@ -165,6 +167,7 @@ def value_and_gradient(score: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 
 
+@cached_compilation
 def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
     """Evaluate a bounded number of points at a time, in few shapes."""
     found = []

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.data import pad, padded_size
 from thomax.networks import MLP, Activation, Network
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
@@ -113,6 +114,18 @@ _DUALS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
     "relu": _relu_dual,
     "erf": _erf_dual,
 }
+
+
+def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+    """Return the covariances (n1, n2) of points in float64, compiled for few sizes."""
+    padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
+    with float64():
+        return np.asarray(_gram(kernel, *padded))[: len(x1), : len(x2)]
+
+
+@jax.jit
+def _gram(kernel: Kernel, x1: Any, x2: Any) -> Any:
+    return kernel(x1, x2)
 
 
 def has_exact_ntk(network: Network) -> TypeGuard[MLP]:

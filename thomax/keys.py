@@ -68,3 +68,26 @@ def stream(key: np.ndarray, purpose: int = 0) -> np.random.Generator:
 def normals(keys: np.ndarray, size: int, purpose: int = 0) -> np.ndarray:
     """Draw `size` standard normals for every key, as float32 (B, size)."""
     return np.stack([stream(k, purpose).standard_normal(size, np.float32) for k in keys])
+
+
+def noise_words(keys: np.ndarray, purpose: int = 0) -> np.ndarray:
+    """Return two 32-bit words for every key, (B, 2): the seeds of `white_noise`."""
+    return np.stack([stream(k, purpose).integers(2**32, size=2, dtype=np.uint32) for k in keys])
+
+
+def white_noise(words: Any, x: Any) -> Any:
+    """Return a standard normal for every point: a pure function of a key's words and of x.
+
+    Threefry folds the bits of one coordinate after another into the key. It has no gradient.
+    """
+    flat = jax.lax.stop_gradient(x.reshape(len(x), -1)).astype(jnp.float32)
+    bits = jax.lax.bitcast_convert_type(jnp.where(flat == 0, 0.0, flat), jnp.uint32)  # -0 is 0
+    key = jax.random.wrap_key_data(words, impl="threefry2x32")
+
+    def fold(keys: Any, column: Any) -> tuple[Any, None]:
+        return jax.vmap(jax.random.fold_in)(keys, column), None
+
+    keys = jax.lax.scan(fold, jnp.broadcast_to(key, len(x)), bits.T)[0]
+    # Box-Muller, from 24 bits of each word, which is what float32 holds.
+    u = ((jax.random.key_data(keys) >> 8).astype(jnp.float32) + 0.5) / 2**24
+    return jnp.sqrt(-2 * jnp.log(u[:, 0])) * jnp.cos(2 * jnp.pi * u[:, 1])

@@ -302,7 +302,8 @@ class Optimizer:
     def _policy_points(self, n: int) -> list[Params]:
         data = self._data()
         score = self.policy(make_keys(self.seed, n, first=self._next_number()), data)
-        best = np.argsort(-data.y, kind="stable")[:_CENTRES]
+        count = _CENTRES if getattr(self.policy, "local", True) else 0
+        best = np.argsort(-data.y, kind="stable")[:count]
         return maximise(
             # As long as nothing is told the search looks at the same points: then asking for n
             # trials at once or one by one is the same.

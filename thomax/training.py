@@ -27,7 +27,7 @@ from thomax.tangents import TangentSystem, pull, push
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
 _POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
-_STALLED = 1e-4  # relative decrease below which Gauss-Newton hands over to polishing
+_STALLED = 0.02  # relative decrease below which Gauss-Newton hands over to polishing
 
 
 @partial(
@@ -158,6 +158,8 @@ def gauss_newton(
     theta = problem.theta0
     loss = problem.loss(theta)
     damping = np.zeros(len(theta))
+    # A network that stalls rests while others go on: no draw depends on the rest of its batch.
+    active = np.ones(len(theta), bool)
     for step in range(steps):
         system = problem.linearised(theta, max_dense)
         if step == 0:
@@ -165,12 +167,14 @@ def gauss_newton(
         candidate, predicted = damped_step(problem, system, theta, damping)
         new_loss = problem.loss(candidate)
         gain = (loss - new_loss) / np.maximum(loss - predicted, 1e-30)
-        better = np.isfinite(new_loss) & (new_loss < loss)
+        better = active & np.isfinite(new_loss) & (new_loss < loss)
         theta = np.where(better[:, None], candidate, theta)
-        stalled = better & (loss - new_loss <= _STALLED * loss)
+        factor = _damping_factor(gain, better)
+        damping = np.where(active, damping * factor, damping)
+        # Small steps under a damping that is about to fall are no stall.
+        active = active & ~(better & (loss - new_loss <= _STALLED * loss) & (factor >= 1))
         loss = np.where(better, new_loss, loss)
-        damping = damping * _damping_factor(gain, better)
-        if stalled.all():
+        if not active.any():
             return theta, damping, step + 1
     return theta, damping, steps
 

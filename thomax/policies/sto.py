@@ -21,9 +21,9 @@ import numpy as np
 from thomax import posterior
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
-from thomax.data import Data, Standardised, pad, padded_size, raw, standardise
+from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
-from thomax.kernels import empirical_ntk, exact_ntk, float64, has_exact_ntk
+from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
 from thomax.prior import Prior, default_prior, fit_prior
@@ -126,7 +126,7 @@ class STOBNTS:
     standardise: bool = True
     max_dense: int = 10_000
     prior_width: int = 1024
-    steps: int = 10
+    steps: int = 60
     polish: int = 4
     tolerance: float = 1e-3
     descent: tuple[int, float] | None = None
@@ -200,11 +200,9 @@ class _Known:
 
     @classmethod
     def of(cls, policy: STOBNTS | STOBNTSLinear, data: Data) -> "_Known":
-        n = len(data)
-        # eps belongs to a point, not to its place in the history: draw it in a canonical order.
-        order = np.lexsort((data.y, *data.x.reshape(n, math.prod(data.x.shape[1:])).T[::-1]))
-        x, y = data.x[order], data.y[order]
-        standard = standardise(y) if policy.standardise else raw(y)
+        data = data.in_canonical_order()
+        n, x = len(data), data.x
+        standard = data.targets(policy.standardise)
         if policy.noise_std is None:
             prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
         else:
@@ -294,8 +292,7 @@ def _pathwise(policy: STOBNTS | STOBNTSLinear, keys: np.ndarray, known: _Known) 
     x = known.x.astype(np.float64)
     if known.n:
         prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
-        with float64():
-            K = np.asarray(kernel(x[: known.n], x[: known.n]))
+        K = gram(kernel, x[: known.n], x[: known.n])
         residual = known.targets(keys) - prior[:, : known.n]
         weights[:, : known.n] = posterior.Factor(K, known.s2).solve(residual.T).T
     shared = jax.tree.map(lambda z: np.repeat(np.asarray(z)[None], len(keys), 0), (kernel, x))
@@ -309,8 +306,7 @@ def _covariance(policy: STOBNTS | STOBNTSLinear, points: np.ndarray) -> np.ndarr
     network = policy.network
     x = default_prior(network, policy.sphere, None).inputs(np.asarray(points, np.float32))
     if has_exact_ntk(network):
-        with float64():
-            return np.asarray(exact_ntk(network)(x.astype(np.float64), x.astype(np.float64)))
+        return gram(exact_ntk(network), x, x)
     theta = normals(as_keys(0)[0], network.size(x.shape[1:]), _THETA0_PRIME)[0]
     return empirical_ntk(network, theta, x)
 
@@ -326,11 +322,10 @@ def _on_set(
         )
     keys, single = as_keys(key)
     known = _Known.of(policy, data)
-    new = known.prior.inputs(np.asarray(points, np.float32)).astype(np.float64)
-    x = known.x[: known.n].astype(np.float64)
+    new = known.prior.inputs(np.asarray(points, np.float32))
+    x = known.x[: known.n]
     kernel = exact_ntk(policy.network)
-    with float64():
-        K, k, prior = (np.asarray(kernel(a, b)) for a, b in ((x, x), (x, new), (new, new)))
+    K, k, prior = (gram(kernel, a, b) for a, b in ((x, x), (x, new), (new, new)))
     targets = known.standard.targets / known.prior.amplitude
     mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, math.sqrt(known.s2))
     around = posterior.joint_draws(normals(keys, len(new), _EPS), np.zeros(len(new)), covariance)

@@ -1,0 +1,190 @@
+"""One contract for every policy: what the optimiser may rely on, whoever wrote the score."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import thomax as tx
+from thomax import Data, make_key, make_keys
+from thomax.draws import evaluate
+from thomax.maximise import Search, maximise
+
+SMALL = tx.MLP(1, 32, "erf")
+POLICIES = {
+    "STOBNTSLinear": tx.STOBNTSLinear(SMALL),
+    "STOBNTSLinear fixed": tx.STOBNTSLinear(SMALL, noise_std=0.1),
+    "STOBNTS": tx.STOBNTS(SMALL),
+    "STOBNTS infinite": tx.STOBNTS(tx.MLP(1, math.inf, "erf"), prior_width=64),
+    "GPTS": tx.GPTS(),
+    "GPTS se features": tx.GPTS("se", features=200),
+    "GPTS ntk": tx.GPTS("ntk", prior_features=64),
+    "GPUCB": tx.GPUCB(),
+    "NeuralUCB": tx.NeuralUCB(SMALL),
+    "NeuralUCB diagonal": tx.NeuralUCB(SMALL, variance="diagonal"),
+    "NeuralTS": tx.NeuralTS(SMALL),
+    "DeepEnsemble": tx.DeepEnsemble(SMALL),
+    "Random": tx.Random(),
+    "Sobol": tx.Sobol(),
+}
+DETERMINISTIC = {"GPUCB", "NeuralUCB", "NeuralUCB diagonal"}
+IGNORES_DATA = {"Random", "Sobol"}
+everyone = pytest.mark.parametrize("name", POLICIES)
+learners = pytest.mark.parametrize("name", [n for n in POLICIES if n not in IGNORES_DATA])
+
+
+def toy(n, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (n, d))
+    return Data(x, np.sin(3 * x.sum(1)) + 0.05 * rng.normal(size=n))
+
+
+GRID = np.random.default_rng(9).uniform(-1, 1, (40, 2))
+
+
+@everyone
+def test_a_score_is_a_function_of_key_and_data(name):
+    policy, data = POLICIES[name], toy(8)
+    first, again = policy(make_keys(1, 2), data)(GRID), policy(make_keys(1, 2), data)(GRID)
+    assert first.shape == (2, 40)
+    assert np.isfinite(first).all()
+    np.testing.assert_array_equal(first, again)
+    assert policy(make_key(1, 0), data)(GRID).shape == (40,)
+
+
+@everyone
+def test_keys_matter_unless_the_policy_is_deterministic(name):
+    scores = POLICIES[name](make_keys(1, 2), toy(8))(GRID)
+    assert np.allclose(scores[0], scores[1], atol=1e-6) == (name in DETERMINISTIC)
+
+
+@everyone
+def test_order_of_rows_does_not_matter(name):
+    policy, data = POLICIES[name], toy(9)
+    order = np.random.default_rng(0).permutation(9)
+    shuffled = policy(1, Data(data.x[order], data.y[order]))(GRID)
+    np.testing.assert_allclose(shuffled, policy(1, data)(GRID), rtol=1e-2, atol=1e-2)
+
+
+@learners
+def test_compilation_does_not_matter(name):
+    policy, data = POLICIES[name], toy(5)
+    compiled = policy(1, data)(GRID[:6])
+    with jax.disable_jit():
+        np.testing.assert_allclose(policy(1, data)(GRID[:6]), compiled, rtol=2e-2, atol=2e-2)
+
+
+EDGES = {
+    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
+    "one": Data([[0.1, 0.2]], [3.0]),
+    "two": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
+    "constant": Data(toy(6).x, np.full(6, 2.0)),
+    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0)),
+    "failures": Data(toy(5).x, [np.nan, 1.0, np.nan, 2.0, np.nan]),
+    "all failed": Data(toy(3).x, np.full(3, np.nan)),
+    "outlier": Data(toy(6).x, [1, 2, 3, 4, 5, 1e12]),
+    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
+}
+
+
+@everyone
+@pytest.mark.parametrize("edge", EDGES)
+def test_scores_are_finite_whatever_the_data(name, edge):
+    data = EDGES[edge]
+    points = np.concatenate([GRID[:, : data.x.shape[1]], data.x])
+    with np.errstate(over="ignore"):
+        assert np.isfinite(POLICIES[name](make_keys(0, 2), data)(points)).all()
+
+
+@learners
+def test_scale_and_shift_of_the_values_change_no_proposal(name):
+    policy, data = POLICIES[name], toy(8)
+    other = Data(data.x, 1000 * data.y - 7)
+    first, second = (policy(3, d)(GRID) for d in (data, other))
+    np.testing.assert_allclose((second + 7) / 1000, first, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("name", sorted(DETERMINISTIC))
+def test_pending_points_repel_a_policy_that_cannot_randomise(name):
+    policy, data = POLICIES[name], toy(8)
+    alone = policy(0, data)(GRID)
+    best = GRID[[int(np.argmax(alone))]]
+    busy = policy(0, Data(data.x, data.y, pending=best))
+    assert busy(best)[0] < alone.max() - 1e-6
+    assert policy.sequential
+
+
+@learners
+def test_growing_data_compiles_once_a_size(name):
+    policy, data = POLICIES[name], toy(24)
+    for n in (17, 24):
+        policy(0, Data(data.x[:n], data.y[:n]))(GRID)
+    traces = jax.monitoring  # counting through the public event stream
+    events: list[str] = []
+
+    def listen(event: str, duration: float, **_: object) -> None:
+        if event.endswith("jaxpr_trace_duration"):
+            events.append(event)
+
+    traces.register_event_duration_secs_listener(listen)
+    try:
+        for n in range(18, 24):
+            policy(n, Data(data.x[:n], data.y[:n]))(GRID)
+    finally:
+        traces.clear_event_listeners()
+    assert not events
+
+
+SPACES = {
+    "float": tx.Space({"x": tx.Float(0, 1), "y": tx.Float(1e-3, 1, log=True)}),
+    "mixed": tx.Space(
+        {"x": tx.Float(0, 1), "c": tx.Categorical(["a", "b", "c"]), "n": tx.Int(1, 5)}
+    ),
+    "pool": tx.Pool(np.random.default_rng(0).normal(size=(60, 4))),
+    "images": tx.Pool(np.random.default_rng(0).uniform(size=(30, 6, 6, 1))),
+}
+
+
+@everyone
+@pytest.mark.parametrize("kind", SPACES)
+def test_every_policy_works_on_every_space(name, kind):
+    optimizer = tx.Optimizer(
+        SPACES[kind], POLICIES[name], seed=0, initial=4, search=Search(candidates=200)
+    )
+    for trial in optimizer.ask(4):
+        optimizer.tell(trial, float(trial.number))
+    batch = optimizer.ask(3)
+    assert len({str(t.params) for t in batch}) == 3
+
+
+@learners
+def test_a_policy_beats_random_on_a_cheap_problem(name):
+    def regret(policy):
+        found = []
+        for seed in (0, 1, 2):
+            optimizer = tx.Optimizer(
+                tx.Pool(POOL), policy, seed=seed, initial=5, direction="maximize"
+            )
+            optimizer.run(lambda p: VALUES[p["index"]], 25, batch=1, progress=False)
+            found.append(VALUES.max() - optimizer.best.value)
+        return np.mean(found)
+
+    assert regret(POLICIES[name]) < RANDOM_REGRET
+
+
+POOL = np.random.default_rng(1).uniform(-1, 1, (500, 2)).astype(np.float32)
+VALUES = -((POOL - 0.3) ** 2).sum(1)
+# The expected best of 25 random candidates, by order statistics of 500 values.
+RANDOM_REGRET = float(
+    VALUES.max()
+    - np.mean([np.random.default_rng(s).choice(VALUES, 25, False).max() for s in range(2000)])
+)
+
+
+def test_maximising_a_score_beats_looking_at_random_points():
+    score = POLICIES["STOBNTSLinear"](make_keys(0, 3), toy(10))
+    space = tx.Space({"x": tx.Float(-1, 1), "y": tx.Float(-1, 1)})
+    points = maximise(np.random.default_rng(0), score, space)
+    at = np.diag(evaluate(score, space.encode(points).astype(np.float32)))
+    assert (at >= evaluate(score, GRID.astype(np.float32)).max(1) - 1e-3).all()

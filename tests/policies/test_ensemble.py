@@ -1,0 +1,164 @@
+"""Deep ensembles fit the data, and disagree too little between them."""
+
+import math
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from thomax import tangents, training
+from thomax.data import Data, padded_size
+from thomax.keys import make_key, make_keys, normals
+from thomax.networks import CNN, MLP, Custom
+from thomax.policies.ensemble import DeepEnsemble
+from thomax.policies.sto import STOBNTS
+
+SMALL = DeepEnsemble(MLP(1, 32, "erf"))
+SLOW = DeepEnsemble(MLP(1, 32, "erf"), descent=(200, 0.05))
+
+
+def toy(n, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (n, d))
+    return Data(x, np.sin(3 * x.sum(1)) + 0.1 * rng.normal(size=n))
+
+
+def test_members_fit_the_data_and_spread_less_than_posterior_draws_between_them():
+    """The claim of the paper's Figure 1 as a number: half the spread at most, at every gap.
+
+    With 40 draws each, a ratio of standard deviations has a relative error of 1 / sqrt(40).
+    """
+    x = np.array([[-0.9], [-0.7], [0.0], [0.5], [0.9]])
+    data = Data(x, np.sin(4 * x[:, 0]))
+    network, gaps = MLP(2, 128, "relu"), np.array([[-0.35], [0.25], [0.7]])
+    members = DeepEnsemble(network)(make_keys(0, 40), data)
+    draws = STOBNTS(network, noise_std=0.03)(make_keys(0, 40), data)
+    np.testing.assert_allclose(members(x), np.tile(data.y, (40, 1)), atol=0.01)
+    ratio = members(gaps).std(0) / draws(gaps).std(0)
+    assert (ratio < 0.5).all()
+    assert (members(gaps).std(0) > 1e-3).all()  # they are different networks
+
+
+def test_members_are_trained_by_the_papers_gradient_descent_if_asked():
+    """The mean of squares, no regularisation: against a loop written out."""
+    data, policy = toy(5), DeepEnsemble(
+        MLP(1, 8, "erf"), sphere=False, standardise=False, descent=(20, 0.1)
+    )  # fmt: skip
+    theta = normals(make_keys(0, 1), policy.network.size((2,)), 1)[0]
+
+    def loss(t):
+        return jnp.mean((policy.network.apply(t, data.x) - data.y.astype(np.float32)) ** 2)
+
+    gradient = jax.jit(jax.grad(loss))
+    for _ in range(20):
+        theta = theta - 0.1 * np.asarray(gradient(theta))
+    np.testing.assert_allclose(policy(make_key(0), data).theta[0], theta, atol=1e-4)
+
+
+def test_the_papers_preset_learns_from_scaled_targets():
+    data = toy(12)
+    policy = replace(DeepEnsemble.paper(scaled=True), descent=(1500, 0.057))
+    assert DeepEnsemble.paper().descent == (10_000, pytest.approx(0.0569, rel=1e-3))
+    assert not DeepEnsemble.paper().standardise
+    assert np.corrcoef(policy(0, data)(data.x), data.y)[0, 1] > 0.8
+
+
+def test_a_member_depends_on_its_key_alone():
+    data, x = toy(7), toy(20, seed=6).x
+    batch = SMALL(make_keys(3, 3), data)(x)
+    for i in range(3):
+        single = SMALL(make_key(3, i), data)(x)
+        assert single.shape == (20,)
+        np.testing.assert_allclose(single, batch[i], atol=0.02)
+    assert all(np.abs(batch[i] - batch[j]).max() > 0.05 for i in range(3) for j in range(i))
+
+
+def test_order_of_rows_does_not_matter():
+    data, x = toy(9), toy(20, seed=6).x
+    shuffled = Data(data.x[::-1], data.y[::-1])
+    np.testing.assert_array_equal(SMALL(1, data)(x), SMALL(1, shuffled)(x))
+
+
+def test_scale_and_shift_of_the_values_do_not_matter():
+    data, x = toy(9), toy(20, seed=6).x
+    other = Data(data.x, 1000 * data.y - 5)
+    np.testing.assert_allclose(SMALL(1, other)(x), 1000 * SMALL(1, data)(x) - 5, rtol=1e-3, atol=9)
+
+
+def test_a_large_ensemble_is_trained_in_groups_that_change_nothing(monkeypatch):
+    data, x = toy(5), toy(4, seed=1).x
+    whole = SMALL(make_keys(0, 6), data)(x)
+    monkeypatch.setattr("thomax.policies.ensemble._ROWS_AT_ONCE", 32)
+    np.testing.assert_allclose(SMALL(make_keys(0, 6), data)(x), whole, atol=0.02)
+
+
+def test_growing_data_compiles_once_a_size():
+    policy = DeepEnsemble(MLP(1, 4, "erf"), steps=2, polish=1)
+    pieces = [tangents._expand, training._losses, training._loss_and_gradient]
+    before = [piece._cache_size() for piece in pieces]
+    data = toy(20)
+    for n in range(1, 21):
+        policy(n, Data(data.x[:n], data.y[:n]))
+    sizes = len({padded_size(n) for n in range(1, 21)})
+    for piece, old in zip(pieces, before, strict=True):
+        assert 0 < piece._cache_size() - old <= sizes
+
+
+EDGES = {
+    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
+    "one point": Data([[0.1, 0.2]], [3.0]),
+    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
+    "constant": Data(toy(6).x, np.full(6, 2.0)),
+    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0)),
+    "some failed": Data(toy(4).x, [np.nan, 1.0, np.inf, -np.inf]),
+    "all failed": Data(toy(3).x, np.full(3, np.nan)),
+    "huge": Data(toy(3).x, [1e308, -1e308, 0.0]),
+    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("policy", [SMALL, SLOW, replace(SLOW, standardise=False)])
+def test_members_are_finite_whatever_the_data(policy, name):
+    data = EDGES[name]
+    x = np.random.default_rng(1).uniform(-1, 1, (10, data.x.shape[1]))
+    values = policy(make_keys(0, 2), data)(np.concatenate([x, data.x]))
+    assert values.shape == (2, 10 + len(data))
+    assert np.isfinite(values).all()
+
+
+def test_a_failed_evaluation_counts_as_the_worst_in_raw_targets_too():
+    data, policy = toy(4), replace(SLOW, standardise=False)
+    expected = policy(0, Data(data.x, [1.0, -1.0, -1.0, 0.5]))
+    found = policy(0, Data(data.x, [1.0, np.nan, -1.0, 0.5]))
+    np.testing.assert_allclose(found.theta, expected.theta, atol=1e-3)
+
+
+def test_a_descent_that_diverges_leaves_its_start():
+    data = toy(6)
+    wild = replace(SLOW, descent=(200, 1e6))(0, data)
+    assert np.isfinite(wild(data.x)).all()
+    np.testing.assert_array_equal(wild.theta, SLOW(0, Data(data.x[:0], [])).theta)
+
+
+def custom_init(key):
+    return [jax.random.normal(key, (16, 20)), jax.random.normal(key, (20,)) / 4]
+
+
+def custom_apply(w, x):
+    return jnp.tanh(x.reshape(len(x), -1) @ w[0]) @ w[1]
+
+
+@pytest.mark.parametrize("network", [CNN(1, 8), Custom(custom_init, custom_apply)])
+def test_images_and_user_networks_go_through_the_same_code(network):
+    images = np.random.default_rng(0).uniform(size=(10, 4, 4, 1))
+    y = images.mean((1, 2, 3)) * 10
+    values = DeepEnsemble(network)(make_keys(0, 2), Data(images, y))(images)
+    assert all(np.corrcoef(v, y)[0, 1] > 0.9 for v in values)
+
+
+def test_infinite_width_is_refused():
+    with pytest.raises(ValueError, match="finite width"):
+        DeepEnsemble(MLP(width=math.inf))

@@ -1,0 +1,306 @@
+"""Neural UCB and Neural TS: their variances against the formulas, their noise, their limits."""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from thomax.data import Data, padded_size
+from thomax.draws import evaluate, value_and_gradient
+from thomax.kernels import exact_ntk, float64
+from thomax.keys import make_keys
+from thomax.maximise import maximise
+from thomax.networks import CNN, MLP, Custom
+from thomax.parameters import Float
+from thomax.policies import neural
+from thomax.policies.neural import NeuralTS, NeuralUCB
+from thomax.posterior import mean_and_covariance
+from thomax.spaces import Space
+
+TINY = MLP(1, 8, "erf")
+PLAIN = {"centred": False, "sphere": False, "standardise": False}
+
+
+def toy(n, d=2, seed=0, pending=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (n + pending, d))
+    y = np.sin(3 * x[:n].sum(1)) + 0.1 * rng.normal(size=n)
+    return Data(x[:n], y, pending=x[n:])
+
+
+def custom_init(key):
+    return [jax.random.normal(key, (16, 6)), jax.random.normal(key, (6,)) / 4]
+
+
+def custom_apply(w, x):
+    return jnp.tanh(x.reshape(len(x), -1) @ w[0]) @ w[1]
+
+
+def images(n, seed=0):
+    return np.random.default_rng(seed).uniform(size=(n, 4, 4, 1))
+
+
+@partial(jax.jit, static_argnums=0)
+def differentiate(network, theta, x):
+    gradient = jax.value_and_grad(lambda t, point: network.apply(t, point[None])[0])
+    return jax.vmap(gradient, in_axes=(None, 0))(theta, x)
+
+
+def mean_and_gradients(score, x):
+    """Return outputs and gradients of a score's network in float64, point by point."""
+    with float64():
+        x = np.asarray(x, np.float32).astype(float)
+        f, g = differentiate(score.network, score.theta[0].astype(float), x)
+        return np.asarray(f), np.asarray(g)
+
+
+CASES = {
+    "vectors": (TINY, toy(5, pending=2), toy(7, seed=1).x),
+    "images": (CNN(1, 3), Data(images(4), np.arange(4.0), pending=images(2, 1)), images(5, 2)),
+    "no structure": (
+        Custom(custom_init, custom_apply), Data(images(4), np.arange(4.0)), images(40, 2),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("variance", ["exact", "diagonal"])
+def test_the_variance_is_that_of_the_papers_formula(variance, case):
+    """nu lam g^T U^-1 g with U of p x p, or with its diagonal alone, as released."""
+    network, data, new = CASES[case]
+    lam, nu = 0.1, 2.0
+    score = NeuralUCB(network, nu=nu, lam=lam, variance=variance, **PLAIN)(0, data)
+    known = len(data) + len(data.pending)
+    f, g = mean_and_gradients(score, np.concatenate([data.x, data.pending, new]))
+    J, f, g = g[:known], f[known:], g[known:]
+    U = lam * np.eye(J.shape[1]) + J.T @ J
+    if variance == "diagonal":
+        U = np.diag(np.diag(U))
+    sigma = np.sqrt(nu * lam * np.einsum("np,np->n", g, np.linalg.solve(U, g.T).T))
+    np.testing.assert_allclose(score(new), f + sigma, rtol=2e-5, atol=1e-5)
+
+
+def test_a_wide_network_is_a_gaussian_process_with_its_tangent_kernel():
+    """Mean and standard deviation of the limit; deviations are O(1 / sqrt(width)), 4 sigma."""
+    width, data, new = 4096, toy(8), toy(7, seed=3).x
+    network = MLP(1, width, "erf")
+    policy = NeuralUCB(network, lam=0.01, sphere=False, standardise=False)
+    with float64():
+        both = np.concatenate([data.x, new]).astype(float)
+        K = np.asarray(jax.jit(exact_ntk(network))(both, both))
+    mean, covariance = mean_and_covariance(K[:8, :8], K[:8, 8:], K[8:, 8:], data.y, 0.1)
+    sigma = np.sqrt(np.diag(covariance))
+    high = replace(policy, nu=4.0)(0, data)(new)
+    low = policy(0, data)(new)
+    scale = np.abs(mean).max()
+    np.testing.assert_allclose(high - low, sigma, atol=4 / math.sqrt(width) * scale)
+    np.testing.assert_allclose(2 * low - high, mean, atol=4 / math.sqrt(width) * scale)
+
+
+def parts(evaluated):
+    """Return the mean, sigma (nu = 4 doubles what UCB adds to the mean) and two keys' samples."""
+    data, ucb = toy(5), NeuralUCB(TINY, lam=0.1, variance="diagonal")
+    once, twice = evaluated(ucb(0, data))[0], evaluated(replace(ucb, nu=4.0)(0, data))[0]
+    sigma, mean = twice - once, 2 * once - twice
+    samples = evaluated(NeuralTS(TINY, lam=0.1, variance="diagonal")(make_keys(0, 2), data))
+    return mean, sigma, samples
+
+
+def test_the_noise_of_neural_ts_is_standard_normal_and_independent():
+    """Of points and of keys; correlations of N numbers stay within four standard errors."""
+    x = toy(4000, seed=2).x
+    x[::2, 0] = x[1::2, 1] = 0.5  # many points are alike in a coordinate
+    mean, sigma, samples = parts(lambda score: evaluate(score, x))
+    first, second = (samples - mean) / sigma
+    for xi in (first, second):
+        assert stats.kstest(xi, "norm").pvalue > 1e-4
+    for a, b in ((first, second), (first[1:], first[:-1])):
+        assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(len(x))
+    reversed_samples = parts(lambda score: evaluate(score, x[::-1]))[2]
+    np.testing.assert_allclose(reversed_samples[:, ::-1], samples, rtol=1e-3, atol=1e-3)
+
+
+def test_noise_has_no_gradient():
+    """The score's gradient is that of the mean, plus xi times that of sigma."""
+    x = np.tile(toy(3, seed=2).x, (2, 1, 1))
+
+    def flat(score):
+        values, gradients = value_and_gradient(score, x[: len(score.centre)])
+        return np.concatenate([values[..., None], gradients], axis=-1)
+
+    mean, sigma, samples = parts(flat)
+    xi = (samples[..., :1] - mean[..., :1]) / sigma[..., :1]
+    np.testing.assert_allclose(samples, mean + xi * sigma, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("variance", ["exact", "diagonal"])
+def test_pending_points_lower_the_variance_and_leave_the_mean(variance):
+    policy = NeuralUCB(TINY, lam=0.01, variance=variance)
+    data, there = toy(5), np.array([[0.9, 0.9]])
+    away = np.array([[-0.9, -0.9]])
+    waiting = Data(data.x, data.y, pending=there)
+    before, after = policy(0, data), policy(0, waiting)
+    np.testing.assert_array_equal(before.theta, after.theta)
+    drop = before(there) - after(there)
+    assert drop > 0.03
+    assert drop > 1.5 * (before(away) - after(away)) >= 0
+
+
+def test_asking_one_by_one_gives_different_points():
+    assert NeuralUCB.sequential
+    assert not getattr(NeuralTS, "sequential", False)
+    space = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
+    found, data = np.zeros((0, 2)), toy(6)
+    for _ in range(3):
+        score = NeuralUCB(TINY, lam=0.1)(0, Data(data.x, data.y, pending=found))
+        params = maximise(np.random.default_rng(0), score, space)[0]
+        found = np.concatenate([found, [[params["x"], params["y"]]]])
+    gaps = np.abs(found[:, None] - found[None]).max(-1)[np.triu_indices(3, 1)]
+    assert (gaps > 0.05).all()
+
+
+def test_keys_of_one_seed_share_a_network():
+    data, x = toy(5), toy(12, seed=6).x
+    keys = np.concatenate([make_keys(3, 2), make_keys(4, 1)])
+    policy = NeuralTS(TINY, lam=0.1, variance="diagonal")
+    batch = policy(keys, data)
+    np.testing.assert_array_equal(batch.theta[0], batch.theta[1])
+    assert (batch.theta[2] != batch.theta[0]).any()
+    for key, row in zip(keys, batch(x), strict=True):
+        np.testing.assert_allclose(policy(key, data)(x), row, rtol=1e-3, atol=1e-3)
+    assert np.abs(batch(x)[0] - batch(x)[1]).max() > 0.1
+
+
+def test_order_scale_and_shift_of_the_data_do_not_matter():
+    policy, data, x = NeuralTS(TINY), toy(9), toy(12, seed=6).x
+    found = policy(1, data)(x)
+    np.testing.assert_array_equal(policy(1, Data(data.x[::-1], data.y[::-1]))(x), found)
+    scaled = policy(1, Data(data.x, 1000 * data.y - 5))(x)
+    np.testing.assert_allclose(scaled, 1000 * found - 5, rtol=1e-3, atol=1)
+
+
+def test_the_evidence_chooses_the_scales_unless_lam_is_given():
+    data = toy(12)
+    chosen, given = NeuralUCB(TINY)(0, data), NeuralUCB(TINY, lam=0.04)(0, data)
+    assert given.amplitude == given.lifting == 1
+    assert chosen.amplitude != 1
+    assert np.corrcoef(chosen(data.x), data.y)[0, 1] > 0.9
+
+
+def test_the_preset_trains_by_the_released_rule():
+    """Mean squared error, weight decay lam / n towards zero, 100 steps: a loop written out."""
+    data, policy = toy(5), replace(NeuralUCB.paper(), lam=1.0)  # large enough to be seen
+    theta = NeuralUCB.paper()(0, Data(data.x[:0], [])).theta[0]
+    assert theta.std() == pytest.approx(1 / math.sqrt(3 * 256), rel=0.02)
+
+    @jax.jit
+    def step(t):
+        def loss(s):
+            return jnp.mean((policy.network.apply(s, data.x) - data.y.astype(np.float32)) ** 2)
+
+        return t - 1e-2 * (jax.grad(loss)(t) + t / 5)
+
+    for _ in range(100):
+        theta = step(theta)
+    np.testing.assert_allclose(policy(0, data).theta[0], theta, atol=1e-4)
+
+
+def test_the_weights_of_the_preset_multiply_as_they_are():
+    """The standard parameterisation, in all layers but the first."""
+    network = NeuralUCB.paper().network
+    theta = np.random.default_rng(0).normal(size=network.size((3,))).astype(np.float32)
+    x = toy(4, d=3).x
+    W1, W2, W3 = np.split(theta, np.cumsum([4 * 256, 257 * 256]))
+    h = np.maximum(x @ W1[: 3 * 256].reshape(3, 256) * 16 / math.sqrt(3) + W1[3 * 256 :], 0)
+    h = np.maximum(h @ W2[: 256**2].reshape(256, 256) + W2[256**2 :], 0)
+    np.testing.assert_allclose(network.apply(theta, x), h @ W3[:256] + W3[256], rtol=1e-3)
+
+
+def test_raw_targets_of_large_size_kill_the_preset_and_scaled_ones_do_not():
+    """What the paper's baselines suffered from: their scores know nothing of the objective."""
+    x = np.random.default_rng(0).uniform(-1, 1, (40, 12))
+    data = Data(x, 80 * np.sin(x.sum(1)) - 100)
+
+    def fit(policy):
+        score = policy(0, data)
+        return np.corrcoef(score.network.apply(score.theta[0], data.x), data.y)[0, 1]
+
+    assert fit(NeuralTS.paper()) < 0.4
+    assert fit(NeuralTS.paper(scaled=True)) > 0.7
+
+
+def test_growing_data_compiles_once_a_size():
+    policy = NeuralUCB(MLP(1, 5, "erf"), lam=0.1, variance="diagonal")
+    pieces = [neural._known_features, neural._outputs]
+    before = [piece._cache_size() for piece in pieces]
+    data, x = toy(20, pending=3), toy(4).x
+    for n in range(1, 21):
+        grown = Data(data.x[:n], data.y[:n], pending=data.pending)
+        policy(n, grown)(x)
+    sizes = len({padded_size(n + 3) for n in range(1, 21)})
+    for piece, old in zip(pieces, before, strict=True):
+        assert 0 < piece._cache_size() - old <= sizes
+
+
+EDGES = {
+    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
+    "only pending": Data(np.zeros((0, 2)), np.zeros(0), pending=[[0.5, 0.5]]),
+    "one point": Data([[0.1, 0.2]], [3.0]),
+    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
+    "constant": Data(toy(6).x, np.full(6, 2.0)),
+    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0), pending=np.zeros((2, 2))),
+    "some failed": Data(toy(4).x, [np.nan, 1.0, np.inf, -np.inf]),
+    "all failed": Data(toy(3).x, np.full(3, np.nan)),
+    "huge": Data(toy(3).x, [1e308, -1e308, 0.0]),
+    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
+}
+POLICIES = [
+    NeuralUCB(TINY),
+    NeuralTS(TINY, lam=1e-4, variance="diagonal"),
+    replace(NeuralUCB.paper(), network=TINY),
+    replace(NeuralTS.paper(scaled=True), network=TINY),
+]
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_scores_are_finite_whatever_the_data(policy, name):
+    data = EDGES[name]
+    x = np.random.default_rng(1).uniform(-1, 1, (10, data.x.shape[1]))
+    score = policy(make_keys(0, 2), data)
+    values = score(np.concatenate([x, data.x]))
+    assert values.shape == (2, 10 + len(data))
+    assert np.isfinite(values).all()
+    assert np.isfinite(evaluate(score, data.x)).all()
+
+
+def test_gradients_are_finite_where_the_variance_vanishes():
+    """At observed points, up to rounding, which makes it negative here and there."""
+    data = toy(12)
+    score = NeuralUCB(TINY, lam=1e-18, **PLAIN)(0, data)
+    assert np.isfinite(value_and_gradient(score, data.x[None])[1]).all()
+
+
+def test_a_failed_evaluation_counts_as_the_worst_in_raw_targets_too():
+    data, policy = toy(6), replace(NeuralUCB.paper(), network=TINY)
+    y = np.array([1.0, 2.0, -1.0, 0.5, -1.0, 2.0])
+    failed = np.array([1.0, 2.0, np.nan, 0.5, -1.0, np.inf])
+    expected = policy(0, Data(data.x, y))
+    np.testing.assert_allclose(policy(0, Data(data.x, failed)).theta, expected.theta, atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", [NeuralUCB, NeuralTS])
+def test_impossible_settings_are_refused(policy):
+    with pytest.raises(ValueError, match="nu > 0"):
+        policy(nu=0.0)
+    with pytest.raises(ValueError, match="lam > 0"):
+        policy(lam=0.0)
+    with pytest.raises(ValueError, match='"exact" or "diagonal", got \'full\''):
+        policy(variance="full")
+    with pytest.raises(ValueError, match="finite width"):
+        policy(MLP(width=math.inf))

@@ -1,0 +1,313 @@
+"""Neural UCB (Zhou, Li, Gu; ICML 2020) and Neural TS (Zhang, Zhou, Li, Gu; ICLR 2021).
+
+One network is trained for all keys of a seed; its uncertainty is that of a linear model on its
+gradients at the trained parameters. Pending points enter U, which needs no values.
+
+Notation:
+    theta0, theta   start and trained parameters                               (p,)
+    g(x)            gradient of the output at x with respect to theta          (p,)
+    U               lam I + sum of g g^T over observed and pending points      (p, p), never formed
+    (A, D)          g by layers: the outer product of a row of A with one of D
+    sigma^2(x)      nu lam g^T U^-1 g
+
+UCB scores f + sigma, TS f + sigma xi with a standard normal xi for every point. The papers divide
+g g^T by the width; the parameterisation of our networks has done so already. They also add each
+g g^T as it was when its point was chosen; here all are taken at the current parameters.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from thomax.blas import small_matrices
+from thomax.compilation import cached_compilation
+from thomax.data import Data, Standardised, pad, padded_size
+from thomax.draws import Draw
+from thomax.kernels import blocks_product
+from thomax.keys import Key, as_keys, noise_words, normals, white_noise
+from thomax.networks import MLP, Blocks, Network
+from thomax.posterior import Factor
+from thomax.prior import Prior, default_prior, fit_prior
+from thomax.training import Problem, gradient_descent, train
+
+_THETA0, _NOISE = 1, 2  # the streams of a key
+_GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure
+_SMALLEST_VARIANCE = 1e-12  # where the square root still has a derivative
+_pytree = jax.tree_util.register_dataclass
+
+
+@partial(_pytree, data_fields=["features", "half"], meta_fields=[])
+@dataclass(frozen=True)
+class Exact:
+    """The variance lam g^T U^-1 g, which is k(x, x) - |L^-1 k(X, x)|^2 with L L^T = K + lam I."""
+
+    features: Blocks
+    half: np.ndarray  # L^-1, zero on padding
+
+    @classmethod
+    def of(cls, features: Blocks, count: int, lam: float) -> "Exact":
+        """Factorise the kernel matrix of the first `count` points; the others are padding."""
+        known = [(a[:count], d[:count]) for a, d in features]
+        half = np.zeros((len(features[0][0]),) * 2)
+        if count:
+            factor = Factor(blocks_product(known, known), lam)
+            half[:count, :count] = factor.half_solve(np.eye(count))
+        return cls(features, half)
+
+    def __call__(self, features: Blocks) -> Any:
+        """Return the variances (N,) of points with these features."""
+        k: Any = 0.0
+        prior: Any = 0.0
+        for new, known in zip(features, self.features, strict=True):
+            # Two nearly equal numbers are subtracted: in float64, as the callers see to.
+            a, d, a_known, d_known = (z.astype(self.half.dtype) for z in (*new, *known))
+            k = k + (a @ a_known.T) * (d @ d_known.T)
+            prior = prior + jnp.sum(a**2, axis=1) * jnp.sum(d**2, axis=1)
+        return prior - jnp.sum((k @ self.half.T) ** 2, axis=1)
+
+
+@partial(_pytree, data_fields=["shares"], meta_fields=[])
+@dataclass(frozen=True)
+class Diagonal:
+    """The variance with U's diagonal alone, as released by the authors: sum_j lam g_j^2 / U_jj."""
+
+    shares: list[np.ndarray]  # lam / U_jj, by layers
+
+    @classmethod
+    def of(cls, features: Blocks, count: int, lam: float) -> "Diagonal":
+        """Sum the squared gradients of the first `count` points; the others are padding."""
+        squares = [[np.square(z[:count], dtype=np.float64) for z in block] for block in features]
+        return cls([(lam / (lam + a.T @ d)).astype(np.float32) for a, d in squares])
+
+    def __call__(self, features: Blocks) -> Any:
+        """Return the variances (N,) of points with these features."""
+        pairs = zip(features, self.shares, strict=True)
+        return sum(jnp.sum((a**2 @ share) * d**2, axis=1) for (a, d), share in pairs)
+
+
+@partial(
+    _pytree,
+    data_fields=[
+        "centre", "scale", "lifting", "theta", "theta0", "amplitude", "nu", "variance", "words",
+    ],
+    meta_fields=["single", "network"],
+)  # fmt: skip
+@dataclass(frozen=True)
+class NeuralScore(Draw):
+    """f(x; theta) + sigma(x), or f(x; theta) + sigma(x) xi(x) where there are words for noise."""
+
+    network: Network
+    theta: np.ndarray
+    theta0: np.ndarray | None
+    amplitude: np.ndarray
+    nu: np.ndarray
+    variance: Exact | Diagonal
+    words: np.ndarray | None
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one score on the standardised scale."""
+        inputs = self.inputs(x)
+        mean = self.network.apply(self.theta, inputs)
+        if self.theta0 is not None:
+            mean = mean - self.network.apply(self.theta0, inputs)
+        sigma = jnp.sqrt(jnp.maximum(self.nu * self._variances(inputs), _SMALLEST_VARIANCE))
+        xi = 1.0 if self.words is None else white_noise(self.words, x)
+        return self.amplitude * (mean + sigma.astype(mean.dtype) * xi)
+
+    def _variances(self, x: Any) -> Any:
+        blocks = self.network.blocks(self.theta, x)
+        if blocks is not None:
+            return self.variance(blocks)
+        return jax.lax.map(
+            lambda point: self.variance(_features(self.network, self.theta, point[None]))[0],
+            x,
+            batch_size=_GRADIENTS_AT_ONCE,
+        )
+
+
+@dataclass(frozen=True)
+class _Neural:
+    """What Neural UCB and Neural TS have in common: all but the noise."""
+
+    network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
+    nu: float = 1.0
+    lam: float | None = None
+    variance: Literal["exact", "diagonal"] = "exact"
+    centred: bool = True
+    sphere: bool = True
+    standardise: bool = True
+    descent: tuple[int, float] | None = None
+    start_std: float = 1.0
+
+    _noisy: ClassVar[bool]
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not self.nu > 0:
+            raise ValueError(f"{name} needs nu > 0, got {self.nu}.")
+        if self.lam is not None and not self.lam > 0:
+            raise ValueError(f"{name} needs lam > 0 or None, got {self.lam}.")
+        if self.variance not in ("exact", "diagonal"):
+            raise ValueError(
+                f'{name} needs variance="exact" or "diagonal", got {self.variance!r}.'
+            )
+        if getattr(self.network, "width", 0) == math.inf:
+            raise ValueError(
+                f"{name} needs a network of finite width, got {self.network}: at infinite width "
+                "use a Gaussian process with the network's tangent kernel."
+            )
+
+    @classmethod
+    def paper(cls, *, scaled: bool = False) -> Self:
+        """Return the settings of the released code, with `scaled` on standardised targets.
+
+        Raw targets far from unit size kill the units of the network, as they did in the paper.
+        With w_std^2 = width the scales sit in the parameters of all layers but the first, which
+        here moves faster. Other than there, every call trains from the start (no warm start),
+        initial weights are Gaussian with the variance of the uniform ones, and inputs centred.
+        """
+        return cls(
+            MLP(2, 256, "relu", w_std=16.0, b_std=1.0), nu=1.0, lam=1e-3, variance="diagonal",
+            centred=False, sphere=False, standardise=scaled, descent=(100, 1e-2),
+            start_std=1 / math.sqrt(3 * 256),
+        )  # fmt: skip
+
+    @cached_compilation
+    def __call__(self, key: Key, data: Data) -> NeuralScore:
+        """Return one score for each key."""
+        keys, single = as_keys(key)
+        seeds, own = np.unique(keys[:, 0], return_inverse=True)
+        with small_matrices(len(data) + len(data.pending)):
+            known = _Known.of(self, data)
+            p = self.network.size(known.x.shape[1:])
+            starts = np.stack([seeds, np.zeros_like(seeds)], axis=1)
+            theta0 = np.float32(self.start_std) * normals(starts, p, _THETA0)
+            theta = self._train(theta0, known) if known.n else theta0
+            variances = [self._variance(t, known) for t in theta]
+        shared = {
+            "centre": known.standard.centre, "scale": known.standard.scale,
+            "lifting": None if known.prior.scale is None else np.float32(known.prior.scale),
+            "amplitude": np.float32(known.prior.amplitude), "nu": np.float32(self.nu),
+        }  # fmt: skip
+        return NeuralScore(
+            **jax.tree.map(lambda z: np.full(len(keys), z), shared), single=single,
+            network=self.network, theta=theta[own], theta0=theta0[own] if self.centred else None,
+            variance=jax.tree.map(lambda *z: np.stack([z[i] for i in own]), *variances),
+            words=noise_words(keys, _NOISE) if self._noisy else None,
+        )  # fmt: skip
+
+    def _train(self, theta0: np.ndarray, known: "_Known") -> np.ndarray:
+        x, n, lam = known.x, known.n, known.lam
+        weights = (np.arange(len(x)) < n).astype(np.float32)
+        with np.errstate(over="ignore"):  # raw targets beyond float32 make the descent diverge
+            y = np.tile(known.targets().astype(np.float32), (len(theta0), 1))
+        if self.centred:
+            y = y + np.stack([_outputs(self.network, t, x) for t in theta0])
+        if self.descent is None:
+            problem = Problem(self.network, theta0, x, y, weights, lam)
+            return train(problem, steps=10, polish=4, tolerance=1e-3, max_dense=10_000)[0]
+        # The released loss: the mean of squares, and weight decay lam / n towards zero.
+        mean = weights / np.float32(math.sqrt(n))
+        problem = Problem(self.network, np.zeros_like(theta0), x, y, mean, lam / (2 * n))
+        steps, rate = self.descent
+        theta = gradient_descent(problem, theta0, steps=steps, learning_rate=rate)
+        return np.where(np.isfinite(problem.loss(theta))[:, None], theta, theta0)
+
+    def _variance(self, theta: np.ndarray, known: "_Known") -> Exact | Diagonal:
+        kind: Any = Exact if self.variance == "exact" else Diagonal
+        features = _known_features(self.network, theta, known.x)
+        features = [(np.asarray(a), np.asarray(d)) for a, d in features]
+        return kind.of(features, known.n + known.pending, known.lam)
+
+
+class NeuralUCB(_Neural):
+    """Score by the upper confidence bound of a network that is linear in its gradients.
+
+    The same for all keys of one seed: batches differ by their pending points, which lower the
+    uncertainty around them. `nu` multiplies the variance, `lam` is the ridge, on the scale of the
+    standardised targets; None chooses it, with the scales of inputs and outputs, by the evidence.
+    `variance` is "exact", in n x n form, or the "diagonal" approximation of the authors. `centred`
+    subtracts the network's function at the start, which the papers construct to be zero.
+    `sphere` lifts the points to a sphere (for MLP), `standardise=False` leaves targets raw.
+    `descent=(steps, learning_rate)` trains by the authors' gradient descent from weights of
+    standard deviation `start_std`; one that diverges leaves its start.
+
+    Example:
+        >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
+        >>> bound = NeuralUCB(MLP(width=64), lam=0.01)(0, data)
+        >>> bound(np.linspace(-1, 1, 50)[:, None]).shape
+        (50,)
+    """
+
+    sequential: ClassVar[bool] = True
+    _noisy = False
+
+
+class NeuralTS(_Neural):
+    """Score by a network's function plus noise of its standard deviation, anew at every point.
+
+    The settings are those of NeuralUCB. The noise is a pure function of key and point, and has no
+    gradient.
+
+    Example:
+        >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
+        >>> scores = NeuralTS(MLP(width=64), lam=0.01)(np.array([[0, 1], [0, 2]]), data)
+        >>> scores(np.linspace(-1, 1, 50)[:, None]).shape
+        (2, 50)
+    """
+
+    _noisy = True
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What all scores of a call share: n observed points, pending ones, padding; the prior."""
+
+    x: np.ndarray
+    n: int
+    pending: int
+    standard: Standardised
+    prior: Prior
+
+    @classmethod
+    def of(cls, policy: _Neural, data: Data) -> "_Known":
+        data = data.in_canonical_order()
+        n, x, pending = len(data), data.x, len(data.pending)
+        standard = data.targets(policy.standardise)
+        if policy.lam is None:
+            prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
+        else:
+            prior = default_prior(policy.network, policy.sphere, math.sqrt(policy.lam))
+        x = pad(np.concatenate([x, data.pending]), padded_size(n + pending))
+        return cls(prior.inputs(x), n, pending, standard, prior)
+
+    @property
+    def lam(self) -> float:
+        """The ridge in units of the network."""
+        return self.prior.noise_std**2
+
+    def targets(self) -> np.ndarray:
+        """Return the targets in units of the network, zero on all other rows."""
+        return pad(self.standard.targets / self.prior.amplitude, len(self.x))
+
+
+def _features(network: Network, theta: Any, x: Any) -> Blocks:
+    """Return the gradients at x by layers; as one block if the network's structure is unknown."""
+    blocks = network.blocks(theta, x)
+    if blocks is not None:
+        return blocks
+    gradient = jax.grad(lambda t, point: network.apply(t, point[None])[0])
+    return [(jax.vmap(gradient, in_axes=(None, 0))(theta, x), jnp.ones((len(x), 1), x.dtype))]
+
+
+_known_features = jax.jit(_features, static_argnums=0)
+
+
+@partial(jax.jit, static_argnums=0)
+def _outputs(network: Network, theta: Any, x: Any) -> Any:
+    return network.apply(theta, x)

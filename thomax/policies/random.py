@@ -1,0 +1,105 @@
+"""Random and Sobol: policies that learn nothing, the yardsticks of all others."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from thomax.data import Data
+from thomax.draws import Draw
+from thomax.keys import Key, as_keys, noise_words, white_noise
+
+_PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["centre", "scale", "lifting", "words"],
+    meta_fields=["single"],
+)
+@dataclass(frozen=True)
+class NoiseScore(Draw):
+    """White noise: every point has a standard normal of its own, the same whenever asked."""
+
+    words: np.ndarray
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one score."""
+        return white_noise(self.words, x)
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["centre", "scale", "lifting", "target"],
+    meta_fields=["single"],
+)
+@dataclass(frozen=True)
+class TargetScore(Draw):
+    """Minus the squared distance to a target: the maximum is the nearest point that exists."""
+
+    target: np.ndarray
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one score."""
+        return -jnp.sum((x.reshape(len(x), -1) - self.target) ** 2, axis=1)
+
+
+@dataclass(frozen=True)
+class Random:
+    """Score by white noise: the best of some points is one of them, uniformly at random.
+
+    Example:
+        >>> data = Data(np.zeros((0, 2)), np.zeros(0))
+        >>> pool = np.random.default_rng(0).uniform(-1, 1, (10, 2))
+        >>> Random()(0, data)(pool).shape
+        (10,)
+    """
+
+    local: ClassVar[bool] = False  # no reason to look around good points
+
+    def __call__(self, key: Key, data: Data) -> NoiseScore:
+        """Return one score for each key."""
+        keys, single = as_keys(key)
+        return NoiseScore(**_no_units(keys, single), words=noise_words(keys))
+
+
+@dataclass(frozen=True)
+class Sobol:
+    """Score by closeness to a point of a scrambled Sobol sequence in the cube [-1, 1]^d.
+
+    The key's seed scrambles the sequence and the key's number is the index into it, so that the
+    trials of a run fill the cube evenly.
+
+    Example:
+        >>> data = Data(np.zeros((0, 2)), np.zeros(0))
+        >>> scores = Sobol()(np.array([[7, 0], [7, 1]]), data)
+        >>> bool(np.allclose(scores(scores.target).diagonal(), 0))
+        True
+    """
+
+    local: ClassVar[bool] = False
+
+    def __call__(self, key: Key, data: Data) -> TargetScore:
+        """Return one score for each key."""
+        keys, single = as_keys(key)
+        d = int(np.prod(data.x.shape[1:]))
+        target = np.stack([_sobol_point(int(seed), int(i) % _PERIOD, d) for seed, i in keys])
+        return TargetScore(**_no_units(keys, single), target=target)
+
+
+def _sobol_point(seed: int, index: int, d: int) -> np.ndarray:
+    from scipy.stats import qmc  # here, because importing it takes as long as the rest of thomax
+
+    sequence = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed))
+    if index:  # SciPy refuses to go forward by nothing
+        sequence.fast_forward(index)
+    return np.asarray(2 * sequence.random(1)[0] - 1, np.float32)
+
+
+def _no_units(keys: np.ndarray, single: bool) -> dict[str, Any]:
+    """Return the fields of scores that are no estimate of the objective."""
+    count = len(keys)
+    return {"centre": np.zeros(count), "scale": np.ones(count), "lifting": None, "single": single}
