@@ -27,7 +27,7 @@ from thomax.tangents import TangentSystem, pull, push
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
 _POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
-_STALLED = 0.02  # relative decrease below which Gauss-Newton hands over to polishing
+_STALLED = 0.03  # relative decrease below which Gauss-Newton hands over to polishing
 
 
 @partial(

@@ -38,7 +38,37 @@ _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 
 @dataclass(frozen=True)
-class STOBNTSLinear:
+class _SampleThenOptimise:
+    """What both algorithms have in common: the settings of STOBNTSLinear."""
+
+    network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
+    noise_std: float | None = None
+    beta: Beta = 1.0
+    perturb: bool = True
+    sphere: bool = True
+    standardise: bool = True
+    max_dense: int = 10_000
+    prior_width: int = 1024
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @classmethod
+    def paper(cls) -> Self:
+        """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
+        return cls(_PAPER_NETWORK, noise_std=0.1, perturb=False, sphere=False, standardise=False)
+
+    def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
+        """Draw the values at a finite set of points jointly, for a network of infinite width."""
+        return _on_set(self, key, data, points)
+
+    def covariance(self, points: np.ndarray) -> np.ndarray:
+        """Return the prior covariances of points, by the exact kernel where it is known."""
+        return _covariance(self, points)
+
+
+@dataclass(frozen=True)
+class STOBNTSLinear(_SampleThenOptimise):
     """Draw from the posterior by Algorithm 2, the linear model on tangent features.
 
     The minimiser that gradient descent tends to is computed in closed form, with one n x n
@@ -58,35 +88,10 @@ class STOBNTSLinear:
         (2, 50)
     """
 
-    network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
-    noise_std: float | None = None
-    beta: Beta = 1.0
-    perturb: bool = True
-    sphere: bool = True
-    standardise: bool = True
-    max_dense: int = 10_000
-    prior_width: int = 1024
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @classmethod
-    def paper(cls) -> Self:
-        """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
-        return cls(_PAPER_NETWORK, noise_std=0.1, perturb=False, sphere=False, standardise=False)
-
     @cached_compilation
     def __call__(self, key: Key, data: Data) -> LinearDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
-
-    def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
-        """Draw the values at a finite set of points jointly, for a network of infinite width."""
-        return _on_set(self, key, data, points)
-
-    def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points, by the exact kernel where it is known."""
-        return _covariance(self, points)
 
     def _draw(self, keys: np.ndarray, known: "_Known") -> LinearDraw:
         p = self.network.size(known.x.shape[1:])
@@ -103,7 +108,7 @@ class STOBNTSLinear:
 
 
 @dataclass(frozen=True)
-class STOBNTS:
+class STOBNTS(_SampleThenOptimise):
     """Draw from the posterior by Algorithm 1, training the network itself.
 
     Training is damped Gauss-Newton in function space (`steps` at most) and a polishing phase
@@ -118,39 +123,15 @@ class STOBNTS:
         True
     """
 
-    network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
-    noise_std: float | None = None
-    beta: Beta = 1.0
-    perturb: bool = True
-    sphere: bool = True
-    standardise: bool = True
-    max_dense: int = 10_000
-    prior_width: int = 1024
     steps: int = 60
-    polish: int = 4
+    polish: int = 3
     tolerance: float = 1e-3
     descent: tuple[int, float] | None = None
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @classmethod
-    def paper(cls) -> Self:
-        """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
-        return cls(_PAPER_NETWORK, noise_std=0.1, perturb=False, sphere=False, standardise=False)
 
     @cached_compilation
     def __call__(self, key: Key, data: Data) -> NeuralDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
-
-    def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
-        """Draw the values at a finite set of points jointly, for a network of infinite width."""
-        return _on_set(self, key, data, points)
-
-    def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points, by the exact kernel where it is known."""
-        return _covariance(self, points)
 
     def _draw(self, keys: np.ndarray, known: "_Known") -> NeuralDraw:
         shape = known.x.shape[1:]
@@ -199,7 +180,7 @@ class _Known:
     perturb: bool
 
     @classmethod
-    def of(cls, policy: STOBNTS | STOBNTSLinear, data: Data) -> "_Known":
+    def of(cls, policy: _SampleThenOptimise, data: Data) -> "_Known":
         data = data.in_canonical_order()
         n, x = len(data), data.x
         standard = data.targets(policy.standardise)
@@ -245,7 +226,7 @@ def _untrained(count: int) -> Certificate:
     return Certificate(np.zeros(count), np.zeros(count), np.zeros(count, int))
 
 
-def _check(policy: STOBNTS | STOBNTSLinear) -> None:
+def _check(policy: _SampleThenOptimise) -> None:
     name = type(policy).__name__
     if policy.noise_std is not None and not policy.noise_std > 0:
         raise ValueError(f"{name} needs noise_std > 0 or None, got {policy.noise_std}.")
@@ -260,7 +241,7 @@ def _is_infinite(network: Network) -> bool:
 
 
 def _draws(
-    policy: STOBNTS | STOBNTSLinear,
+    policy: _SampleThenOptimise,
     key: Key,
     data: Data,
     draw: Callable[[np.ndarray, _Known], Any],
@@ -282,7 +263,7 @@ def _join(parts: list[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _pathwise(policy: STOBNTS | STOBNTSLinear, keys: np.ndarray, known: _Known) -> PathwiseDraw:
+def _pathwise(policy: _SampleThenOptimise, keys: np.ndarray, known: _Known) -> PathwiseDraw:
     """Condition a prior draw on the data: at infinite width both algorithms are this."""
     kernel = exact_ntk(policy.network)
     network = replace(policy.network, width=policy.prior_width)  # type: ignore[type-var]
@@ -302,7 +283,7 @@ def _pathwise(policy: STOBNTS | STOBNTSLinear, keys: np.ndarray, known: _Known) 
     )  # fmt: skip
 
 
-def _covariance(policy: STOBNTS | STOBNTSLinear, points: np.ndarray) -> np.ndarray:
+def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
     network = policy.network
     x = default_prior(network, policy.sphere, None).inputs(np.asarray(points, np.float32))
     if has_exact_ntk(network):
@@ -311,9 +292,7 @@ def _covariance(policy: STOBNTS | STOBNTSLinear, points: np.ndarray) -> np.ndarr
     return empirical_ntk(network, theta, x)
 
 
-def _on_set(
-    policy: STOBNTS | STOBNTSLinear, key: Key, data: Data, points: np.ndarray
-) -> np.ndarray:
+def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
     """Draw the values at a finite set jointly and exactly, at infinite width: one Cholesky."""
     if not _is_infinite(policy.network):
         raise ValueError(
