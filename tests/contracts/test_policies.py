@@ -1,6 +1,7 @@
 """One contract for every policy: what the optimiser may rely on, whoever wrote the score."""
 
 import math
+import sys
 
 import jax
 import numpy as np
@@ -65,6 +66,15 @@ def test_order_of_rows_does_not_matter(name):
     order = np.random.default_rng(0).permutation(9)
     shuffled = policy(1, Data(data.x[order], data.y[order]))(GRID)
     np.testing.assert_allclose(shuffled, policy(1, data)(GRID), rtol=1e-2, atol=1e-2)
+
+
+@learners
+def test_padding_does_not_matter(name, monkeypatch):
+    policy, data = POLICIES[name], toy(9)
+    padded = policy(1, data)(GRID)
+    module = sys.modules[type(policy).__module__]
+    monkeypatch.setattr(module, "padded_size", lambda n: n + 3)
+    np.testing.assert_allclose(policy(1, data)(GRID), padded, rtol=1e-2, atol=1e-2)
 
 
 @learners
