@@ -65,3 +65,16 @@ def test_float32_problems_stay_float32():
         lambda x: (rosenbrock(x)[0], rosenbrock(x)[1].astype(np.float32)), start, iterations=20
     )
     assert found.x.dtype == np.float32
+
+
+def test_a_minimum_on_the_faces_of_the_box_ends_the_search():
+    """There only the projected gradient vanishes: descent out of the box counts for nothing."""
+    centre = np.array([3.0, -2.0, 0.2])
+    function = lambda x: (((x - centre) ** 2).sum(-1), 2 * (x - centre))  # noqa: E731
+    found = minimise(function, np.zeros((4, 3)), iterations=100, tolerance=1e-6, lower=-1, upper=1)
+    np.testing.assert_allclose(found.x, np.tile([1.0, -1.0, 0.2], (4, 1)), atol=1e-5)
+    assert found.iterations < 20
+    one_more = function(found.x)
+    assert (np.linalg.norm(one_more[1], axis=-1) > 1).all()
+    stopped = minimise(function, found.x, iterations=5, tolerance=1e-4, lower=-1, upper=1)
+    assert stopped.iterations == 0
