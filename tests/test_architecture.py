@@ -10,8 +10,8 @@ LEVELS = [
     {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
      "posterior", "prior", "quasi_newton", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
-    {"design", "maximise", "journal", "lines", "repair"},
-    {"loop", "optimizer"},
+    {"design", "maximise", "journal", "lines", "repair", "suggest"},
+    {"loop", "optimizer", "shortcuts"},
     {"integrations", "bench"},
     {"report", "cli", "__main__"},
 ]  # fmt: skip

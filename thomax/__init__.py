@@ -7,7 +7,7 @@ from thomax.keys import make_key, make_keys
 from thomax.loop import StopReason
 from thomax.maximise import Search
 from thomax.networks import CNN, MLP, Custom
-from thomax.optimizer import Optimizer, maximize, minimize
+from thomax.optimizer import Optimizer
 from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
 from thomax.policies.ensemble import DeepEnsemble
 from thomax.policies.gp import GPTS, GPUCB
@@ -16,6 +16,7 @@ from thomax.policies.random import Random, Sobol
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.pools import Pool
 from thomax.repair import repair
+from thomax.shortcuts import maximize, minimize
 from thomax.spaces import Space
 
 __all__ = [

@@ -19,7 +19,7 @@ import os
 import secrets
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -29,20 +29,14 @@ import numpy as np
 from thomax.data import Data
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
 from thomax.journal import Journal, Trial
-from thomax.keys import make_key, make_keys, stream
+from thomax.keys import make_keys
 from thomax.loop import Callback, Objective, StopReason, run
-from thomax.maximise import Search, maximise
-from thomax.parameters import Categorical
-from thomax.policies.sto import STOBNTSLinear
+from thomax.maximise import Search
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
+from thomax.suggest import Params, Policy, default_policy, suggest
 
-Policy = Callable[[np.ndarray, Data], Any]
-Params = dict[str, Any]
-
-_SEARCH = 12  # the stream of a trial's key that the maximiser uses
 _FIRST_JUDGE = 2**63  # keys of no trial
-_CENTRES = 5  # good points whose neighbourhood is searched
 _USUAL_NOISE_STD = 0.1  # of standardised values
 _JUDGES = 16  # draws averaged to estimate the posterior mean
 
@@ -300,19 +294,15 @@ class Optimizer:
         return proposed
 
     def _policy_points(self, n: int) -> list[Params]:
-        data = self._data()
-        score = self.policy(make_keys(self.seed, n, first=self._next_number()), data)
-        count = _CENTRES if getattr(self.policy, "local", True) else 0
-        best = np.argsort(-data.y, kind="stable")[:count]
-        return maximise(
-            # As long as nothing is told the search looks at the same points: then asking for n
-            # trials at once or one by one is the same.
-            stream(make_key(self.seed, len(data)), _SEARCH),
-            score,
+        return suggest(
+            self.policy,
             self.space,
+            self._data(),
+            n,
+            seed=self.seed,
+            number=self._next_number(),
             search=self._search,
             exclude=self._excluded(),
-            centres=data.x[best[np.isfinite(data.y[best])]],
         )
 
     def _excluded(self) -> list[Params]:
@@ -413,18 +403,6 @@ class Optimizer:
         return int(number)
 
 
-def default_policy(space: Space | Pool) -> Policy:
-    """Choose the policy for a space: draws at half the deviation where all parameters are numbers.
-
-    Full Thompson draws roam a box of many dimensions for long; choices without order and pools
-    need them. docs/how-to-choose.md has the numbers.
-    """
-    unordered = isinstance(space, Pool) or any(
-        isinstance(p, Categorical) for p in space.parameters.values()
-    )
-    return STOBNTSLinear(beta=1.0 if unordered else 0.5)
-
-
 def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
@@ -466,56 +444,3 @@ def _checked_value(
             "or error=... for a failed evaluation."
         ) from None
     return (number, None) if math.isfinite(number) else (None, f"the value was {number}")
-
-
-def maximize(
-    objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
-) -> Optimizer:
-    """Maximise a function in one call; the options are those of Optimizer and `run`.
-
-    Example:
-        >>> from thomax import Float
-        >>> found = maximize(
-        ...     lambda p: -abs(p["x"]), {"x": Float(-1, 1)}, trials=6, seed=0, progress=False
-        ... )
-        >>> len(found.trials)
-        6
-    """
-    return _optimize("maximize", objective, space, trials, policy, options)
-
-
-def minimize(
-    objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
-) -> Optimizer:
-    """Minimise a function in one call; the options are those of Optimizer and `run`.
-
-    Example:
-        >>> from thomax import Float
-        >>> found = minimize(
-        ...     lambda p: abs(p["x"]), {"x": Float(-1, 1)}, trials=6, seed=0, progress=False
-        ... )
-        >>> found.best.value < 1
-        True
-    """
-    return _optimize("minimize", objective, space, trials, policy, options)
-
-
-_OPTIMIZER_OPTIONS = {"seed", "initial", "journal", "search", "replicates"}
-
-
-def _optimize(
-    direction: Literal["maximize", "minimize"],
-    objective: Objective,
-    space: Any,
-    trials: int,
-    policy: Policy | None,
-    options: dict[str, Any],
-) -> Optimizer:
-    own = {name: options.pop(name) for name in _OPTIMIZER_OPTIONS & options.keys()}
-    optimizer = Optimizer(space, policy, direction=direction, **own)
-    try:
-        optimizer.run(objective, trials, **options)
-    except BaseException:
-        optimizer.close()  # the caller never gets it, and may want to open the journal again
-        raise
-    return optimizer

@@ -1,0 +1,67 @@
+"""Turn data into the next points: where a policy and the search for its maxima meet.
+
+Everything here is a function of the seed, the trials' numbers and the data: the optimiser and the
+adapters to other tools propose the same points from the same history.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from thomax.data import Data
+from thomax.keys import make_key, make_keys, stream
+from thomax.maximise import Search, maximise
+from thomax.parameters import Categorical
+from thomax.policies.sto import STOBNTSLinear
+from thomax.pools import Pool
+from thomax.spaces import Space
+
+Policy = Callable[[np.ndarray, Data], Any]
+Params = dict[str, Any]
+
+_SEARCH = 12  # the stream of a key that the maximiser uses
+_CENTRES = 5  # good points whose neighbourhood is searched
+
+
+def suggest(
+    policy: Policy,
+    space: Space | Pool,
+    data: Data,
+    n: int,
+    *,
+    seed: int,
+    number: int,
+    search: Search | None = None,
+    exclude: Sequence[Mapping[str, Any]] = (),
+) -> list[Params]:
+    """Return the points of trials `number` to `number + n - 1`: the maxima of n draws.
+
+    They differ from each other and from `exclude`; there are fewer where a finite space has no
+    more. Trials of the same number on the same data get the same draw, however they are asked for.
+    """
+    score = policy(make_keys(seed, n, first=number), data)
+    count = _CENTRES if getattr(policy, "local", True) else 0
+    best = np.argsort(-data.y, kind="stable")[:count]
+    return maximise(
+        # As long as nothing is told the search looks at the same points: then asking for n
+        # trials at once or one by one is the same.
+        stream(make_key(seed, len(data)), _SEARCH),
+        score,
+        space,
+        search=search or Search(),
+        exclude=exclude,
+        centres=data.x[best[np.isfinite(data.y[best])]],
+    )
+
+
+def default_policy(space: Space | Pool) -> Policy:
+    """Choose the policy for a space: draws at half the deviation where all parameters are numbers.
+
+    Full Thompson draws roam a box of many dimensions for long; choices without order and pools
+    need them. docs/how-to-choose.md has the numbers.
+    """
+    unordered = isinstance(space, Pool) or any(
+        isinstance(p, Categorical) for p in space.parameters.values()
+    )
+    return STOBNTSLinear(beta=1.0 if unordered else 0.5)
