@@ -181,6 +181,8 @@ def test_the_neighbourhood_of_good_points_is_searched_as_well():
     np.testing.assert_allclose(found[0], INSIDE, atol=1e-2)
     empty = np.empty((0, 6))
     assert len(maximise(rng(), score, CUBE, search=search, centres=empty)) == 1
+    elsewhere = Search(candidates=400, restarts=4, local=0.0)
+    assert maximise(rng(), score, CUBE, search=elsewhere, centres=near) == CUBE.decode(lost)
 
 
 MIXED = Space({"kind": Categorical(["a", "b", "c"]), "place": Float(-1, 1)})
@@ -309,6 +311,13 @@ def test_a_search_that_looks_nowhere_is_refused(name):
         Search(**{name: 0})
 
 
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_the_local_share_is_a_share(share):
+    with pytest.raises(ValueError, match="Search needs local from 0 to 1"):
+        Search(local=share)
+
+
 def test_the_papers_search_screens_ten_thousand_points_and_rounds():
     assert Search.paper().candidates == 10_000
+    assert Search.paper().local == 0
     assert Search.paper().rounding

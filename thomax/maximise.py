@@ -23,7 +23,6 @@ from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
 
 _MOVES = 12  # levels of one parameter tried at once
-_LOCAL_SHARE = 0.5  # of the candidates, around good points
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,12 @@ class Search:
 
     `candidates` random points are screened, the best refined: `restarts` in all for the draws of
     a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`;
-    finite spaces up to `exhaustive` points are scored whole. `rounding` treats everything as
-    continuous and rounds at the end, as the paper does.
+    finite spaces up to `exhaustive` points are scored whole. `local` is the share of candidates
+    near good points. `rounding` treats everything as continuous and rounds at the end.
     """
 
     candidates: int = 2000
+    local: float = 0.5
     restarts: int = 12
     restarts_per_draw: int = 4
     iterations: int = 25
@@ -48,12 +48,22 @@ class Search:
         for name in ("candidates", "restarts", "restarts_per_draw", "rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Search needs {name} >= 1, got {getattr(self, name)}.")
+        if not 0 <= self.local <= 1:
+            raise ValueError(f"Search needs local from 0 to 1, got {self.local}.")
 
     @classmethod
     def paper(cls) -> "Search":
-        """Return the paper's search: 10,000 random points, 100 restarts, rounding."""
+        """Return the paper's search: 10,000 random points, 100 restarts, rounding.
+
+        More than 30 iterations find nothing better: draws end at faces of the cube.
+        """
         return cls(
-            candidates=10_000, restarts_per_draw=100, iterations=100, rounds=1, rounding=True
+            candidates=10_000,
+            local=0.0,
+            restarts_per_draw=100,
+            iterations=30,
+            rounds=1,
+            rounding=True,
         )
 
 
@@ -145,11 +155,11 @@ def _first_new(rows: np.ndarray, taken: set[bytes]) -> np.ndarray | None:
 def _candidates(
     rng: np.random.Generator, space: Space, search: Search, centres: np.ndarray | None
 ) -> np.ndarray:
-    """Return random points, half of them around the centres if there are any."""
+    """Return random points, a share of them around the centres if there are any."""
     count = search.candidates
-    if centres is None or len(centres) == 0:
+    local = int(search.local * count)
+    if centres is None or len(centres) == 0 or local == 0:
         return space.sample(rng, count)
-    local = int(_LOCAL_SHARE * count)
     return np.concatenate([space.sample(rng, count - local), _around(rng, space, centres, local)])
 
 

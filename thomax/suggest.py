@@ -12,7 +12,6 @@ import numpy as np
 from thomax.data import Data
 from thomax.keys import make_key, make_keys, stream
 from thomax.maximise import Search, maximise
-from thomax.parameters import Categorical
 from thomax.policies.sto import STOBNTSLinear
 from thomax.pools import Pool
 from thomax.spaces import Space
@@ -56,12 +55,9 @@ def suggest(
 
 
 def default_policy(space: Space | Pool) -> Policy:
-    """Choose the policy for a space: draws at half the deviation where all parameters are numbers.
+    """Choose the policy for a space: draws at half the deviation, in pools at the full one.
 
-    Full Thompson draws roam a box of many dimensions for long; choices without order and pools
-    need them. docs/how-to-choose.md has the numbers.
+    Full Thompson draws roam a space of many dimensions for long; a pool has nothing but its rows
+    to roam. docs/how-to-choose.md has the numbers.
     """
-    unordered = isinstance(space, Pool) or any(
-        isinstance(p, Categorical) for p in space.parameters.values()
-    )
-    return STOBNTSLinear(beta=1.0 if unordered else 0.5)
+    return STOBNTSLinear(beta=1.0 if isinstance(space, Pool) else 0.5)
