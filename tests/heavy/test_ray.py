@@ -1,0 +1,628 @@
+"""The contract of a Ray Tune searcher, first by hand, then in real jobs on a local cluster."""
+
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray")
+
+import ray
+from ray import cloudpickle, tune
+from ray.tune.search import ConcurrencyLimiter, Searcher
+
+from thomax import (
+    MLP,
+    Bool,
+    Categorical,
+    Float,
+    Int,
+    Optimizer,
+    Pool,
+    Search,
+    Space,
+    STOBNTSLinear,
+)
+from thomax.integrations.ray import ThomaxSearch
+
+# Ray and its dependencies warn about themselves.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
+QUICK = Search(candidates=200, restarts=3)
+SPACE = {"x": tune.uniform(-1, 1), "net": {"width": tune.randint(1, 5)}}
+PLAIN = {"x": Float(-1, 1), "net/width": Int(1, 4)}  # the same, as the optimiser sees it
+
+
+def search_of(space=None, **options):
+    settings = {"metric": "loss", "mode": "min", "seed": 0, "initial": 3} | options
+    space = SPACE if space is None else space
+    return ThomaxSearch(space, policy=POLICY, search=QUICK, **settings)
+
+
+def plain_optimizer(**options):
+    settings = {"direction": "minimize", "seed": 0, "initial": 3, "search": QUICK} | options
+    return Optimizer(PLAIN, POLICY, **settings)
+
+
+def loss(config):
+    return (config["x"] - 0.3) ** 2 + config["net"]["width"] / 100
+
+
+def flat(config):
+    return {"x": config["x"], "net/width": config["net"]["width"]}
+
+
+def evaluate(search, names):
+    """Suggest, evaluate and complete one trial after the other."""
+    for name in names:
+        config = search.suggest(name)
+        search.on_trial_complete(name, {"loss": loss(config)})
+
+
+def states(search):
+    return [t.state for t in search.optimizer.trials]
+
+
+# Suggesting and completing
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_it_suggests_what_the_plain_optimiser_proposes(mode):
+    by_hand = plain_optimizer(direction={"min": "minimize", "max": "maximize"}[mode])
+    search = search_of(mode=mode)
+    for name in "abcdef":
+        trial, config = by_hand.ask(), search.suggest(name)
+        assert flat(config) == trial.params
+        assert type(config["net"]["width"]) is int
+        search.on_trial_complete(name, {"loss": loss(config), "other": 1})
+        by_hand.tell(trial, loss(config))
+    assert search.optimizer.trials == by_hand.trials
+    assert search.optimizer.best == by_hand.best
+
+
+def test_trials_end_in_any_order():
+    search = search_of()
+    configs = {name: search.suggest(name) for name in "abc"}
+    for name in "cab":
+        search.on_trial_complete(name, {"loss": loss(configs[name])})
+    assert [t.value for t in search.optimizer.trials] == [loss(configs[n]) for n in "abc"]
+
+
+@pytest.mark.parametrize(
+    ("result", "error"),
+    [
+        ({"loss": math.nan}, False),
+        ({"loss": math.inf}, False),
+        ({"loss": -math.inf}, False),
+        ({"loss": np.float32("nan")}, False),
+        ({"loss": None}, False),
+        ({"loss": "low"}, False),
+        ({"accuracy": 1.0}, False),
+        ({}, False),
+        (None, False),
+        (None, True),
+        ({"loss": 1.0}, True),
+    ],
+)
+def test_a_trial_without_a_finite_metric_fails_and_the_search_goes_on(result, error):
+    search = search_of()
+    search.suggest("bad")
+    search.on_trial_complete("bad", result=result, error=error)
+    evaluate(search, "abcd")
+    assert states(search) == ["failed"] + 4 * ["complete"]
+    assert search.optimizer.trials[0].error
+
+
+def test_numbers_of_numpy_are_values():
+    search = search_of()
+    search.suggest("a")
+    search.on_trial_complete("a", {"loss": np.float32(0.5)})
+    assert search.optimizer.best.value == 0.5
+
+
+def test_a_trial_stopped_while_paused_counts_with_its_latest_report():
+    """Tune completes it without a result, for instance when HyperBand cuts it."""
+    search = search_of()
+    search.suggest("cut")
+    search.on_trial_result("cut", {"loss": 3.0})
+    search.on_trial_result("cut", {"loss": np.float32(2.0)})
+    search.on_trial_result("cut", {"loss": math.nan})
+    search.on_trial_result("cut", {"progress": 1})
+    search.on_trial_complete("cut")
+    assert search.optimizer.trials[0].value == 2.0
+
+
+def test_unknown_ids_are_ignored():
+    search = search_of()
+    search.on_trial_result("nobody", {"loss": 1.0})
+    search.on_trial_complete("nobody", {"loss": 1.0})
+    evaluate(search, "a")
+    search.on_trial_complete("a", {"loss": 9.0})
+    search.on_trial_complete("a", error=True)
+    assert states(search) == ["complete"]
+
+
+def test_a_finite_space_finishes():
+    search = search_of({"x": tune.choice([0, 1]), "net": {"width": tune.randint(1, 3)}})
+    evaluate(search, "abcd")
+    assert search.suggest("e") == Searcher.FINISHED
+    again = search_of({"x": tune.choice([0])}, replicates=True)
+    assert [again.suggest(name) for name in "ab"] == [{"x": 0}, {"x": 0}]
+
+
+def test_points_to_evaluate_come_first_in_their_order():
+    points = [
+        {"x": 0.5, "net": {"width": 2, "constant": "ignored"}},
+        {"x": -0.5, "net": {"width": 4}},
+    ]
+    search = search_of(points_to_evaluate=points)
+    first, second, third = (search.suggest(name) for name in "abc")
+    assert first == {"x": 0.5, "net": {"width": 2}}
+    assert second == points[1]
+    assert third not in points
+
+
+def test_a_point_outside_the_space_is_refused():
+    with pytest.raises(ValueError, match="'net/width' needs a whole number from 1 to 4, got 5"):
+        search_of(points_to_evaluate=[{"x": 0, "net": {"width": 5}}])
+    with pytest.raises(ValueError, match="'net/width' is missing"):
+        search_of(points_to_evaluate=[{"x": 0}])
+
+
+def test_evaluated_points_teach():
+    search = search_of(initial=0)
+    search.add_evaluated_point({"x": 0.5, "net": {"width": 1}, "epochs": 3}, 0.25)
+    search.add_evaluated_point({"x": 0.6, "net": {"width": 1}}, math.nan)
+    search.add_evaluated_point({"x": 0.7, "net": {"width": 1}}, 0.5, error=True)
+    search.add_evaluated_point({"x": 0.8, "net": {"width": 1}}, 0.5, pruned=True)
+    assert [t.value for t in search.optimizer.trials] == [0.25, None, None, 0.5]
+    by_hand = plain_optimizer(initial=0)
+    for trial in search.optimizer.trials:
+        by_hand.tell(trial.params, trial.value, error=trial.error)
+    assert flat(search.suggest("a")) == by_hand.ask().params
+
+
+def test_a_batch_of_the_limiter_is_a_batch_of_the_optimiser():
+    by_hand, search = plain_optimizer(), search_of()
+    limiter = ConcurrencyLimiter(search, max_concurrent=3, batch=True)
+    for round_ in range(3):
+        configs = {f"{round_}{i}": limiter.suggest(f"{round_}{i}") for i in range(3)}
+        assert limiter.suggest("one too many") is None
+        trials = by_hand.ask(3)
+        assert [flat(config) for config in configs.values()] == [t.params for t in trials]
+        for name in reversed(configs):
+            limiter.on_trial_complete(name, {"loss": loss(configs[name])})
+        for trial, config in zip(trials, configs.values(), strict=True):
+            by_hand.tell(trial, loss(config))
+    assert search.optimizer.trials == by_hand.trials
+
+
+# Spaces
+
+
+@pytest.mark.parametrize(
+    ("domain", "parameter"),
+    [
+        (tune.uniform(-1, 2), Float(-1, 2)),
+        (tune.loguniform(1e-4, 1), Float(1e-4, 1, log=True)),
+        (tune.quniform(0, 1, 0.25), Float(0, 1, step=0.25)),
+        (tune.randint(2, 5), Int(2, 4)),
+        (tune.randint(2, 3), Int(2, 2)),
+        (tune.lograndint(1, 101), Int(1, 100, log=True)),
+        (tune.qrandint(0, 30, 10), Int(0, 30, step=10)),
+        (tune.qrandint(5, 38, 10), Int(10, 30, step=10)),
+        (tune.qrandint(5, 12, 10), Int(10, 10)),
+        (tune.qrandint(2, 5, 1), Int(2, 4)),
+        (tune.choice(["a", 1, 2.5, True, None]), Categorical(["a", 1, 2.5, True, None])),
+    ],
+)
+def test_a_domain_of_tune_becomes_a_parameter(domain, parameter):
+    search = search_of({"p": domain})
+    assert search.optimizer.space == Space({"p": parameter})
+
+
+@pytest.mark.parametrize(
+    ("domain", "allowed"),
+    [
+        (tune.qloguniform(0.1, 0.7, 0.1), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]),
+        (tune.qlograndint(3, 12, 4), [4, 8, 12]),
+        (tune.choice([[64, 64], [128], {"a": 1}]), [[64, 64], [128], {"a": 1}]),
+        (tune.choice([(1, 2), print, math.inf]), [(1, 2), print, math.inf]),
+    ],
+)
+def test_what_no_parameter_holds_is_counted_or_listed(domain, allowed, tmp_path):
+    search = search_of({"deep": {"p": domain}}, points_to_evaluate=[{"deep": {"p": allowed[1]}}])
+    seen = [search.suggest(f"t{i}") for i in range(len(allowed))]
+    assert seen[0] == {"deep": {"p": allowed[1]}}
+    values = [config["deep"]["p"] for config in seen]
+    assert all(value in values for value in allowed)
+    assert {type(v) for v in values} == {type(v) for v in allowed}
+    search.save(tmp_path / "state")
+    twin = search_of({"deep": {"p": domain}})
+    twin.restore(tmp_path / "state")
+    assert twin.optimizer.trials == search.optimizer.trials
+    for wrong in (0.123, "x", math.nan):
+        with pytest.raises(ValueError, match="'deep/p' needs"):
+            search.add_evaluated_point({"deep": {"p": wrong}}, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({"p": tune.grid_search([1, 2])}, "grid_search for 'p': use tune.choice"),
+        ({"p": tune.sample_from(lambda config: 1)}, "bounds for 'p', got tune.sample_from"),
+        ({"p": tune.randn()}, "bounds for 'p', got"),
+        ({"p": tune.qrandn(0, 1, 0.5)}, "bounds for 'p', got"),
+        ({"p": tune.choice([1, {"q": tune.uniform(0, 1)}])}, "domains inside, got 'p'.*when="),
+        ({"p": [tune.uniform(0, 1)]}, "got 'p/0' in a list: name its elements"),
+        ({"p": tune.uniform(1, 0)}, "'p': Float needs low < high, got low=1, high=0"),
+        ({"p": tune.choice([])}, "at least one choice"),
+        ({"a": {"b": tune.uniform(0, 1)}, "a/b": tune.uniform(0, 1)}, "Two parameters.*'a/b'"),
+        ({"p": tune.uniform(0, 1), "o": {"k": 3}}, "constant 'o/k': move it to the param_space"),
+        ({}, "at least one domain"),
+    ],
+)
+def test_what_cannot_be_searched_is_named_with_a_way_out(space, message):
+    with pytest.raises(ValueError, match=message):
+        search_of(space)
+
+
+def test_keys_with_a_slash_and_numbers_as_keys_come_back():
+    search = search_of({"a/b": tune.uniform(0, 1), "layers": {0: tune.randint(1, 9)}})
+    config = search.suggest("t")
+    assert config.keys() == {"a/b", "layers"}
+    assert config["layers"].keys() == {0}
+
+
+def test_parameters_of_thomax_nest_and_depend_on_each_other():
+    space = {
+        "opt": {
+            "kind": Categorical(["adam", "sgd"]),
+            "momentum": Float(0, 1, when={"opt/kind": "sgd"}),
+        },
+        "bias": Bool(),
+        "x": tune.uniform(0, 1),
+    }
+    search = search_of(space, seed=1)
+    configs = [search.suggest(f"t{i}") for i in range(6)]
+    for config in configs:
+        assert ("momentum" in config["opt"]) == (config["opt"]["kind"] == "sgd")
+        assert config.keys() == {"opt", "bias", "x"}
+    assert len({config["opt"]["kind"] for config in configs}) == 2
+
+
+def test_spaces_with_constraints_and_pools_are_searched():
+    space = Space({"x": Float(0, 1), "y": Float(0, 1)}, constraint=lambda p: p["x"] < p["y"])
+    search = search_of(space)
+    assert all(c["x"] < c["y"] for c in (search.suggest(f"t{i}") for i in range(5)))
+    pool = search_of(Pool(np.random.default_rng(0).normal(size=(3, 2))))
+    assert sorted(pool.suggest(name)["index"] for name in "abc") == [0, 1, 2]
+
+
+# What the Tuner tells the searcher
+
+
+def test_the_tuner_may_bring_space_metric_and_mode():
+    search = ThomaxSearch(seed=0, initial=3, policy=POLICY, search=QUICK)
+    with pytest.raises(RuntimeError, match="got no space, metric=None, mode=None: give all"):
+        search.suggest("a")
+    assert search.set_search_properties("loss", "min", {**SPACE, "epochs": 3}, stop=None)
+    assert (search.metric, search.mode) == ("loss", "min")
+    twin = search_of()
+    assert [search.suggest(n) for n in "ab"] == [twin.suggest(n) for n in "ab"]
+
+
+def test_a_space_given_twice_is_taken_only_if_it_is_the_same():
+    search = search_of(metric=None, mode=None)
+    with pytest.raises(RuntimeError, match="got a space, metric=None, mode=None"):
+        search.suggest("a")
+    assert not search.set_search_properties("loss", "max", {"epochs": 3})
+    assert search.optimizer.direction == "maximize"
+    assert search.set_search_properties("loss", "max", {**SPACE, "epochs": 3})
+    assert not search.set_search_properties("loss", "max", {"x": tune.uniform(0, 9)})
+    assert search.optimizer.space == Space(PLAIN)
+
+
+def test_a_mode_without_a_metric_means_the_returned_number():
+    search = search_of(metric=None)
+    search.suggest("a")
+    search.on_trial_complete("a", {"_metric": 0.5})
+    assert search.optimizer.best.value == 0.5
+
+
+def test_metrics_and_modes_that_disagree_are_refused():
+    with pytest.raises(ValueError, match="mode 'min', and Tune 'max': give it once"):
+        search_of().set_search_properties("loss", "max", {})
+    with pytest.raises(ValueError, match="metric 'loss', and Tune 'accuracy': give it once"):
+        search_of().set_search_properties("accuracy", "min", {})
+    with pytest.raises(ValueError, match='mode "min" or "max", got'):
+        ThomaxSearch(mode="minimum")
+
+
+def test_conditions_in_the_param_space_are_refused():
+    config = {"a": Bool(), "b": Float(0, 1, when={"a": True})}
+    with pytest.raises(ValueError, match="no conditions, got when= for 'b': give the param"):
+        ThomaxSearch().set_search_properties("loss", "min", config)
+
+
+# Saving and restoring
+
+
+def interrupted(**options):
+    """Return a search with trials in all states, a point in the queue, and a report."""
+    points = [{"x": i / 10, "net": {"width": 1}} for i in range(3)]
+    search = search_of(points_to_evaluate=points[:2], **options)
+    evaluate(search, "ab")
+    search.add_evaluated_point(points[2], 1.5)
+    for name in "cdefg":
+        search.suggest(name)
+    search.on_trial_complete("d", error=True)
+    search.on_trial_result("e", {"loss": 0.25})
+    search.optimizer.drop(search.optimizer.trials[-1])
+    search._queue.append({"x": 0.75, "net/width": 3})
+    return search
+
+
+def save_and_restore(search, blank, path):
+    search.save(str(path))
+    blank.restore(str(path))
+    return blank
+
+
+def by_pickle(search, blank, path):
+    return pickle.loads(pickle.dumps(search))
+
+
+def by_cloudpickle(search, blank, path):
+    return cloudpickle.loads(cloudpickle.dumps(search))
+
+
+@pytest.mark.parametrize("way", [save_and_restore, by_pickle, by_cloudpickle])
+def test_a_restored_search_suggests_what_the_unbroken_one_would(way, tmp_path):
+    search = interrupted(seed=None, initial=np.int64(3))
+    blank = ThomaxSearch(policy=POLICY)
+    twin = way(search, blank, tmp_path / "searcher-state.pkl")
+    assert twin.optimizer.trials == search.optimizer.trials
+    assert set(states(twin)) == {"complete", "failed", "pending", "dropped"}
+    assert (twin.metric, twin.mode) == ("loss", "min")
+    for name in "hijk":
+        config = search.suggest(name)
+        assert twin.suggest(name) == config
+        for one in (search, twin):
+            one.on_trial_complete(name, {"loss": loss(config)})
+    assert search.optimizer.trials[8].params == {"x": 0.75, "net/width": 3}
+    for one in (search, twin):
+        one.on_trial_complete("e")
+        one.on_trial_complete("f", {"loss": 3.0})
+    assert twin.optimizer.trials == search.optimizer.trials
+    assert twin.optimizer.trials[5].value == 0.25
+
+
+def test_choices_among_tuples_and_lists_are_restored_into_a_blank_search(tmp_path):
+    options = [(1, 2), [3], {"a": (4,)}, {5, 6}]
+    search = search_of({"p": tune.choice(options)})
+    search.suggest("a")
+    twin = save_and_restore(search, ThomaxSearch(policy=POLICY), tmp_path / "state")
+    rest = [twin.suggest(name)["p"] for name in "bcd"]
+    assert rest == [search.suggest(name)["p"] for name in "bcd"]
+    assert all(option in options for option in rest)
+
+
+def test_choices_that_cannot_be_saved_are_mentioned_before_the_job():
+    config = {"p": tune.choice([print, len])}
+    with pytest.warns(UserWarning, match=r"choices of 'p' cannot be saved, so Tuner\.restore"):
+        ThomaxSearch().set_search_properties("loss", "min", config)
+
+
+def test_the_saved_state_is_plain_json(tmp_path):
+    interrupted().save(str(tmp_path / "state"))
+    state = json.loads((tmp_path / "state").read_text("utf-8"))
+    assert len(state["trials"]) == 8
+    assert state["layout"]["paths"] == {"x": ["x"], "net/width": ["net", "width"]}
+
+
+def test_the_folder_of_an_experiment_is_restored_into_a_blank_search(tmp_path):
+    search = interrupted()
+    search.save_to_dir(str(tmp_path), "2026")
+    blank = ThomaxSearch(policy=POLICY)
+    blank.restore_from_dir(str(tmp_path))
+    assert blank.optimizer.trials == search.optimizer.trials
+
+
+def test_an_unstarted_search_can_be_pickled():
+    twin = cloudpickle.loads(
+        cloudpickle.dumps(ThomaxSearch(seed=0, points_to_evaluate=[{"x": 0}]))
+    )
+    assert twin.set_search_properties("loss", "min", {"x": tune.uniform(0, 1)})
+    assert twin.suggest("a") == {"x": 0.0}
+
+
+def test_a_file_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "state"
+    for content in ("[]", "", '{"format": "thomax-ra'):
+        path.write_text(content, "utf-8")
+        with pytest.raises(ValueError, match=r"must be a whole file that ThomaxSearch\.save"):
+            ThomaxSearch().restore(path)
+    interrupted().save(path)
+    with pytest.raises(ValueError, match="another space: pass the same space, or none"):
+        search_of({"x": tune.uniform(0, 5)}).restore(path)
+    state = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(state | {"version": 2}), "utf-8")
+    with pytest.raises(ValueError, match="newer thomax"):
+        ThomaxSearch().restore(path)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"p": tune.choice([print, len])},
+        Space({"x": Float(0, 1)}, constraint=bool),
+        Pool(np.eye(3)),
+    ],
+)
+def test_what_json_cannot_hold_must_be_given_again(space, tmp_path):
+    search = search_of(space)
+    search.suggest("a")
+    search.save(tmp_path / "state")
+    with pytest.raises(ValueError, match="make ThomaxSearch with the same space, then restore"):
+        ThomaxSearch().restore(tmp_path / "state")
+    twin = search_of(space)
+    twin.restore(tmp_path / "state")
+    assert twin.optimizer.trials == search.optimizer.trials
+
+
+# Real jobs
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    context = ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield context.address_info["address"]
+    ray.shutdown()
+
+
+def slow_loss(seconds):
+    """Return a trainable that Ray carries to the workers by value, so that they start fast."""
+
+    def trainable(config):
+        import time
+
+        start = time.time()
+        time.sleep(seconds)
+        value = (config["x"] - 0.3) ** 2 + config["net"]["width"] / 100
+        if config["x"] > 0.9:
+            raise ArithmeticError("too far")
+        value = {0.5: float("nan"), -0.5: float("inf")}.get(config["x"], value)
+        return {"loss": value, "start": start, "end": time.time(), "epochs": config["epochs"]}
+
+    return trainable
+
+
+def tuner_of(search, folder, *, trials, seconds=0.3, **config):
+    return tune.Tuner(
+        slow_loss(seconds),
+        param_space={**SPACE, "epochs": 3},
+        tune_config=tune.TuneConfig(
+            search_alg=search, num_samples=trials, metric="loss", mode="min", **config
+        ),
+        run_config=tune.RunConfig(storage_path=str(folder), name="job", verbose=0),
+    )
+
+
+def blank_search(**options):
+    settings = {"policy": POLICY, "search": QUICK, "seed": 0, "initial": 3} | options
+    return ThomaxSearch(**settings)
+
+
+def test_a_job_runs_two_trials_at_a_time_with_points_and_failures(cluster, tmp_path):
+    points = [{"x": x, "net": {"width": 2}} for x in (0.25, 0.5, -0.5, 0.95)]
+    search = blank_search(points_to_evaluate=points)
+    tuner = tuner_of(
+        search, tmp_path, trials=8, seconds=1.0, max_concurrent_trials=2, reuse_actors=True
+    )
+    results = tuner.fit()
+    trials = search.optimizer.trials
+    assert [t.params for t in trials[:4]] == [flat(point) for point in points]
+    assert [t.state for t in trials[:4]] == ["complete", "failed", "failed", "failed"]
+    assert {t.state for t in trials[4:]} <= {"complete", "failed"}
+    assert len(trials) == len(results) == 8
+    assert len(results.errors) == sum(t.params["x"] > 0.9 for t in trials)
+    best = results.get_best_result()
+    assert best.metrics["loss"] == search.optimizer.best.value
+    assert best.config["epochs"] == best.metrics["epochs"] == 3
+    assert most_at_once(results) == 2
+    assert flat(best.config) == search.optimizer.best.params
+
+
+def most_at_once(results):
+    spans = [(r.metrics["start"], r.metrics["end"]) for r in results if "start" in r.metrics]
+    return max(sum(start <= moment < end for start, end in spans) for moment, _ in spans)
+
+
+def test_a_job_in_synchronous_batches_is_the_plain_optimisers(cluster, tmp_path):
+    search = blank_search()
+    limiter = ConcurrencyLimiter(search, max_concurrent=2, batch=True)
+    tuner_of(limiter, tmp_path, trials=6, seconds=0.05, reuse_actors=True).fit()
+    by_hand = plain_optimizer()
+    for _ in range(3):
+        for trial in by_hand.ask(2):
+            tell_as_the_job(by_hand, trial)
+    assert points_and_values(search.optimizer.trials) == points_and_values(by_hand.trials)
+
+
+def tell_as_the_job(optimizer, trial):
+    config = {"x": trial.params["x"], "net": {"width": trial.params["net/width"]}}
+    optimizer.tell(trial, math.nan if config["x"] > 0.9 else loss(config))
+
+
+def points_and_values(trials):
+    return [(t.params, t.value, t.state) for t in trials]
+
+
+DRIVER = textwrap.dedent("""
+    import sys
+
+    sys.path.insert(0, sys.argv[1])
+    import ray
+    import test_ray
+
+    ray.init(address=sys.argv[2], log_to_driver=False)
+    test_ray.tuner_of(
+        test_ray.blank_search(), sys.argv[3], trials=7, seconds=1.5,
+        max_concurrent_trials=1, reuse_actors=True,
+    ).fit()
+""")
+
+
+def saved_states(folder):
+    for path in folder.glob("job/searcher-state-*.pkl"):
+        try:
+            return [t["state"] for t in json.loads(path.read_text("utf-8"))["trials"]]
+        except json.JSONDecodeError:  # Tune is just copying it there
+            return []
+    return []
+
+
+def test_a_job_whose_driver_was_killed_continues_as_if_nothing_had_happened(cluster, tmp_path):
+    command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent), cluster, str(tmp_path)]
+    environment = {**os.environ, "TUNE_GLOBAL_CHECKPOINT_S": "2"}
+    driver = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while saved_states(tmp_path).count("complete") < 3:
+            assert driver.poll() is None, driver.stdout.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.5)  # Tune copies its own files too, and writes none for two seconds
+    finally:
+        driver.kill()
+        driver.communicate()
+    before = saved_states(tmp_path)
+    assert 3 <= len(before) < 7
+
+    trainable = slow_loss(0.05)
+    results = tune.Tuner.restore(str(tmp_path / "job"), trainable=trainable).fit()
+
+    assert len(results) == 7
+    by_hand = plain_optimizer()
+    for _ in range(7):
+        tell_as_the_job(by_hand, by_hand.ask())
+    continued = ThomaxSearch(policy=POLICY)
+    continued.restore_from_dir(str(tmp_path / "job"))
+    assert points_and_values(continued.optimizer.trials) == points_and_values(by_hand.trials)

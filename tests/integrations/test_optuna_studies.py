@@ -1,0 +1,252 @@
+import math
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState, create_trial
+
+from thomax import (
+    Bool,
+    Categorical,
+    Float,
+    Int,
+    Optimizer,
+    Ordinal,
+    Pool,
+    Space,
+)
+from thomax.integrations.optuna_studies import from_study, to_study
+
+SPACE = {
+    "lr": Float(1e-5, 1, log=True),
+    "drop": Float(0, 0.9, step=0.3),
+    "layers": Int(1, 9, step=2),
+    "units": Int(8, 512, log=True),
+    "size": Ordinal(["small", "large"]),
+    "bias": Bool(),
+    "kind": Categorical(["adam", "sgd", None]),
+    "momentum": Float(0, 1, when={"kind": "sgd"}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@pytest.fixture(params=[None, "sqlite"])
+def storage(request, tmp_path):
+    return request.param and f"sqlite:///{tmp_path}/study.db"
+
+
+def run(path=None, direction="minimize"):
+    """Return an optimiser with trials in every state."""
+    optimizer = Optimizer(SPACE, seed=1, initial=50, journal=path, direction=direction)
+    trials = optimizer.ask(8)
+    for trial in trials[:4]:
+        optimizer.tell(trial, 0.1 * trial.number)
+    optimizer.tell(trials[4], error="out of memory")
+    optimizer.tell(trials[5], math.nan)
+    optimizer.drop(trials[6])
+    return optimizer
+
+
+def rows(optimizer):
+    return [(t.number, t.params, t.value, t.state, t.error) for t in optimizer.trials]
+
+
+def test_a_run_goes_to_optuna_and_back_unchanged(storage):
+    optimizer = run()
+    study = to_study(optimizer, storage=storage, study_name="s")
+    back = from_study(study)
+    assert rows(back) == rows(optimizer)
+    assert back.space == Space(SPACE)
+    assert back.direction == "minimize"
+
+
+def test_the_study_looks_as_optuna_would_have_made_it():
+    study = to_study(run())
+    states = [t.state.name for t in study.trials]
+    assert states == ["COMPLETE"] * 4 + ["FAIL"] * 3 + ["RUNNING"]
+    assert study.best_trial.number == 0
+    assert study.direction.name == "MINIMIZE"
+    kinds = {trial.params["kind"] for trial in study.trials}
+    assert kinds == {"adam", "sgd", None}
+    for trial in study.trials:
+        assert ("momentum" in trial.params) == (trial.params["kind"] == "sgd")
+    expected = {
+        "lr": FloatDistribution(1e-5, 1, log=True),
+        "drop": FloatDistribution(0, 0.9, step=0.3),
+        "layers": IntDistribution(1, 9, step=2),
+        "units": IntDistribution(8, 512, log=True),
+        "size": CategoricalDistribution(["small", "large"]),
+        "bias": CategoricalDistribution([False, True]),
+        "kind": CategoricalDistribution(["adam", "sgd", None]),
+    }
+    found = study.trials[0].distributions
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_journal_in_use_is_exported_under_its_name(tmp_path):
+    with run(tmp_path / "night.jsonl") as optimizer:
+        study = to_study(tmp_path / "night.jsonl")
+        assert study.study_name == "night"
+        assert rows(from_study(study)) == rows(optimizer)
+
+
+def test_exporting_again_adds_what_is_new_and_finishes_what_was_pending(storage):
+    optimizer = run()
+    study = to_study(optimizer, storage=storage, study_name="s")
+    optimizer.tell(7, -3.0)
+    new = optimizer.ask(3)
+    optimizer.tell(new[1], 5.0)
+    again = to_study(optimizer, storage=storage, study_name="s") if storage else study
+    if not storage:
+        to_study(optimizer, study)
+    assert len(again.trials) == 11
+    assert again.best_trial.number == 7
+    assert rows(from_study(again)) == rows(optimizer)
+    optimizer.drop(new[0])
+    optimizer.tell(new[2], error="late")
+    to_study(optimizer, again)
+    assert rows(from_study(to_study(optimizer, again))) == rows(optimizer)
+
+
+def test_another_search_is_not_mixed_into_a_study():
+    study = to_study(run())
+    with pytest.raises(ValueError, match="study of the same space"):
+        to_study(Optimizer({"x": Float(0, 1)}, direction="minimize"), study)
+    with pytest.raises(ValueError, match="needs a study to maximize, got"):
+        to_study(run(direction="maximize"), study)
+
+
+def test_choices_that_optuna_confuses_are_refused():
+    with pytest.raises(ValueError, match=r"True is 1 .* for 'c'"):
+        to_study(Optimizer({"c": Categorical([True, 1, "text"])}))
+
+
+def test_a_pool_becomes_an_index_and_comes_back_with_its_candidates(tmp_path):
+    pool = Pool(np.eye(6), names=list("abcdef"))
+    with Optimizer(pool, seed=0, journal=tmp_path / "pool.jsonl") as optimizer:
+        for trial in optimizer.ask(3):
+            optimizer.tell(trial, trial.params["index"])
+        optimizer.ask()
+        study = to_study(tmp_path / "pool.jsonl")
+        assert study.trials[0].distributions == {"index": IntDistribution(0, 5)}
+        assert study.trials[0].user_attrs["name"] == optimizer.trials[0].params["name"]
+        with pytest.raises(ValueError, match=r"pass space=Pool\(\.\.\.\)"):
+            from_study(study)
+        assert rows(from_study(study, space=pool)) == rows(optimizer)
+
+
+# Studies that Optuna made
+
+
+def objective(trial):
+    x = trial.suggest_float("x", -5, 5)
+    trial.suggest_float("one", 2, 2)
+    if trial.suggest_categorical("c", ["p", "q"]) == "p":
+        return x**2 + trial.suggest_int("k", 0, 10)
+    return (x - 1) ** 2 + trial.suggest_float("z", 1e-4, 1, log=True)
+
+
+def optunas(trials=12):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=trials)
+    return study
+
+
+def test_a_study_with_conditional_parameters_is_continued():
+    study = optunas()
+    optimizer = from_study(study, seed=0)
+    assert [t.params for t in optimizer.trials] == [t.params for t in study.trials]
+    assert [t.value for t in optimizer.trials] == [t.value for t in study.trials]
+    assert optimizer.best.value == study.best_value
+    assert optimizer.space.parameters["k"] == Int(0, 10, when={"c": "p"})
+    assert optimizer.space.parameters["z"] == Float(1e-4, 1, log=True, when={"c": "q"})
+    assert optimizer.ask().number == 12
+
+
+def test_the_import_is_written_to_a_new_journal_only(tmp_path):
+    path = tmp_path / "run.jsonl"
+    study = optunas(4)
+    with from_study(study, journal=path, seed=0) as optimizer:
+        expected = rows(optimizer)
+    with Optimizer(optimizer.space, direction="minimize", journal=path) as reopened:
+        assert rows(reopened) == expected
+    with pytest.raises(ValueError, match="needs a new journal, got one of 4 trials"):
+        from_study(study, journal=path, seed=0)
+
+
+def added(study, name, distribution, param, **options):
+    options = {"value": 1.0} | options
+    study.add_trial(
+        create_trial(params={name: param}, distributions={name: distribution}, **options)
+    )
+
+
+def test_ranges_are_joined_so_that_every_value_fits():
+    study = optuna.create_study()
+    added(study, "x", FloatDistribution(0, 1, step=0.25), 0.5)
+    added(study, "x", FloatDistribution(0, 2, step=0.25), 1.75)
+    assert from_study(study).space == Space({"x": Float(0, 2, step=0.25)})
+    added(study, "x", FloatDistribution(-1.1, 2, step=0.1), -0.9)
+    assert from_study(study).space == Space({"x": Float(-1.1, 2)})
+    study = optuna.create_study()
+    added(study, "k", IntDistribution(1, 4, log=True), 2)
+    added(study, "k", IntDistribution(2, 9, log=True), 8)
+    assert from_study(study).space == Space({"k": Int(1, 9, log=True)})
+    study = optuna.create_study()
+    added(study, "k", IntDistribution(0, 4, step=2), 2)
+    added(study, "k", IntDistribution(1, 9, step=4), 5)
+    assert from_study(study).space == Space({"k": Int(0, 9)})
+
+
+def test_every_state_of_optuna_has_a_meaning():
+    study = optuna.create_study(direction="maximize")
+    x = FloatDistribution(0, 1)
+    added(study, "x", x, 0.1, state=TrialState.PRUNED, value=None, intermediate_values={2: 7.0})
+    added(study, "x", x, 0.2, state=TrialState.PRUNED, value=None)
+    added(study, "x", x, 0.3, value=9.0, system_attrs={"constraints": [1.0]})
+    added(study, "x", x, 0.4, state=TrialState.FAIL, value=None)
+    study.enqueue_trial({"x": 0.9})
+    added(study, "x", x, 0.5, value=math.inf)
+    added(study, "x", x, 0.6, state=TrialState.RUNNING, value=None)
+    optimizer = from_study(study)
+    assert [(t.params["x"], t.value, t.error) for t in optimizer.trials] == [
+        (0.1, 7.0, None),
+        (0.2, None, "Optuna's trial was PRUNED"),
+        (0.3, None, "infeasible"),
+        (0.4, None, "Optuna's trial was FAIL"),
+        (0.5, None, "the value was inf"),
+        (0.6, None, None),
+    ]
+    assert [t.params["x"] for t in optimizer.pending] == [0.6]
+    assert optimizer.ask().params == {"x": 0.9}
+
+
+def test_trials_that_do_not_fit_are_named():
+    study = optunas(6)
+    added(study, "x", FloatDistribution(-5, 5), 1.0)  # c is missing
+    with pytest.warns(UserWarning, match=r"Trials \[6\] have parameters"):
+        optimizer = from_study(study)
+    assert len(optimizer.trials) == 6
+
+
+def test_what_cannot_be_imported_is_refused():
+    with pytest.raises(ValueError, match="one objective, got 2"):
+        from_study(optuna.create_study(directions=["minimize", "minimize"]))
+    with pytest.raises(ValueError, match="needs trials with parameters"):
+        from_study(optuna.create_study())
+    study = optuna.create_study()
+    study._storage.create_new_trial(
+        study._study_id, template_trial=_trial(FloatDistribution(0, 1))
+    )
+    study._storage.create_new_trial(study._study_id, template_trial=_trial(IntDistribution(0, 1)))
+    with pytest.raises(ValueError, match="of one kind each, but 'x' was"):
+        from_study(study)
+
+
+def _trial(distribution):
+    return create_trial(value=0.0, params={"x": 1}, distributions={"x": distribution})

@@ -1,0 +1,244 @@
+"""Use thomax as a sampler of Optuna.
+
+The sampler keeps no history: what it proposes is a function of the storage, of its seed and of
+the trial's number. So any number of workers share a study, and a study that is resumed goes on as
+if it had never stopped.
+"""
+
+import numbers
+import secrets
+import threading
+import warnings
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+try:
+    import optuna
+except ImportError as error:
+    raise ImportError(
+        "thomax.integrations.optuna needs Optuna: pip install 'thomax[optuna]'"
+    ) from error
+from optuna.samplers import BaseSampler, RandomSampler
+
+from thomax.design import design_length, quasi_random_point
+from thomax.integrations._optuna_space import (
+    Point,
+    PoolView,
+    SpaceView,
+    View,
+    latest_distributions,
+)
+from thomax.integrations._optuna_trials import (
+    History,
+    history_of,
+    publish,
+    read_trials,
+    record_fallback,
+)
+from thomax.keys import make_key, stream
+from thomax.maximise import Search
+from thomax.pools import Pool
+from thomax.suggest import Policy, default_policy, suggest
+
+_ATTEMPTS = 10  # to find a point that no other worker takes at the same moment
+
+
+class ThomaxSampler(BaseSampler):  # type: ignore[misc]
+    """Propose the parameters of Optuna's trials by batch neural Thompson sampling.
+
+    `policy` is any policy of thomax; by default one that suits the space. The first
+    `n_startup_trials`, by default a few more than there are parameters, are quasi-random. With
+    `batch` one fit serves so many trials that are asked for before another is told.
+
+    With a `pool` the objective calls `trial.suggest_int("index", 0, len - 1)` (or another name,
+    `pool_parameter`) and gets the row of a candidate, whose features the model knows; parameters
+    beside it are sampled at random.
+
+    Running trials of all workers are taken into account. Failed and infeasible trials teach where
+    not to go, pruned ones count by their last report. If the model fails, the trial gets a
+    quasi-random point, and its system attribute "thomax:fallback" says why.
+
+    Example:
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(sampler=ThomaxSampler(seed=0))
+        >>> study.optimize(lambda trial: trial.suggest_float("x", -1, 1) ** 2, n_trials=12)
+        >>> study.best_value < 0.01
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: Policy | None = None,
+        n_startup_trials: int | None = None,
+        pool: Pool | None = None,
+        pool_parameter: str = "index",
+        batch: int = 1,
+        seed: int | None = None,
+        search: Search | None = None,
+        warn_independent_sampling: bool = True,
+    ) -> None:
+        if policy is not None and (isinstance(policy, type) or not callable(policy)):
+            raise TypeError(
+                f"ThomaxSampler needs a policy such as STOBNTSLinear(), got {policy!r}: "
+                "pass an instance, or a function of keys and data."
+            )
+        if pool is not None and not isinstance(pool, Pool):
+            raise TypeError(f"ThomaxSampler needs pool to be a Pool, got {pool!r}: use Pool(...).")
+        if search is not None and not isinstance(search, Search):
+            raise TypeError(f"ThomaxSampler needs search to be a Search, got {search!r}.")
+        if n_startup_trials is not None:
+            n_startup_trials = _whole("n_startup_trials", n_startup_trials, least=0)
+        self.policy = policy
+        self.n_startup_trials = n_startup_trials
+        self.batch = _whole("batch", batch, least=1)
+        self.seed = secrets.randbits(32) if seed is None else _whole("seed", seed)
+        self.search = search
+        self.warn_independent_sampling = warn_independent_sampling
+        self._pool_view = None if pool is None else PoolView(pool_parameter, pool)
+        self._ahead: tuple[Any, list[Point]] = (None, [])  # a batch's points not yet asked for
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def reseed_rng(self) -> None:
+        """Draw a new seed: Optuna calls this before each trial that runs in a thread."""
+        with self._lock:
+            self.seed = secrets.randbits(32)
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+        """Return the newest distribution of every parameter that any trial has used."""
+        trials = read_trials(study)
+        if self._pool_view is None:
+            return latest_distributions(trials)
+        self._pool_view.require_same_pool(trials)
+        return {n: d for n, d in self._pool_view.distributions.items() if not d.single()}
+
+    def sample_relative(
+        self, study: Any, trial: Any, search_space: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Propose a value for every parameter of the search space."""
+        self._raise_error_if_multi_objective(study)
+        if not search_space:
+            return {}
+        with self._lock:
+            return self._claim(study, trial, search_space)
+
+    def sample_independent(
+        self, study: Any, trial: Any, param_name: str, param_distribution: Any
+    ) -> Any:
+        """Draw one parameter at random: one that the model cannot know yet."""
+        self._raise_error_if_multi_objective(study)
+        if self._pool_view is not None and param_name == self._pool_view.name:
+            self._pool_view.require_same_distribution(param_distribution)
+        if self.warn_independent_sampling:
+            self._warn_of_independent_sampling(study, trial, param_name)
+        # Python's own hash of a name differs from process to process.
+        rng = stream(make_key(self.seed, trial.number), zlib.crc32(param_name.encode()))
+        sampler = RandomSampler(seed=int(rng.integers(2**32)))
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def _claim(self, study: Any, trial: Any, search_space: Mapping[str, Any]) -> dict[str, Any]:
+        """Publish a proposal, and another one while a second worker has published the same.
+
+        Who looks after having published cannot miss a proposal published before: of two equal
+        ones at least one is given up.
+        """
+        trials = read_trials(study)
+        view = self._pool_view or SpaceView.of(search_space, trials)
+        history = history_of(study, trials, view, trial.number)
+        params: dict[str, Any] = {}
+        for _ in range(_ATTEMPTS):
+            # Once every point has been proposed, all may be proposed again.
+            exhausted = _is_exhausted(view, history)
+            exclude = [] if exhausted else history.taken
+            point = self._point(study, trial, view, history, exclude)
+            params = view.params(point)
+            publish(study, trial, params)
+            if exhausted or not view.space.is_finite:
+                break
+            history = history_of(study, read_trials(study), view, trial.number)
+            if point not in history.taken:
+                break
+        return params
+
+    def _point(
+        self, study: Any, trial: Any, view: View, history: History, exclude: list[Point]
+    ) -> Point:
+        """Return the next point: of the initial design first, then of the policy."""
+        if len(history.data) >= design_length(self.n_startup_trials, view.space):
+            try:
+                return self._policy_point(view, history, trial.number, exclude)
+            except Exception as error:  # a run of days must not end because a model fails
+                reason = f"{type(error).__name__}: {error}"
+                record_fallback(study, trial, reason)
+                warnings.warn(
+                    f"Trial {trial.number} is quasi-random, because the model failed ({reason}).",
+                    stacklevel=2,
+                )
+        point = quasi_random_point(view.space, self.seed, trial.number, exclude)
+        return _own(view, point or {})
+
+    def _policy_point(
+        self, view: View, history: History, number: int, exclude: list[Point]
+    ) -> Point:
+        """Return a point that is left of a batch on the same data, or of a new batch."""
+        data = history.data
+        key = (view.space, data.x.tobytes(), data.y.tobytes())
+        points = [p for p in self._ahead[1] if p not in exclude] if self._ahead[0] == key else []
+        if not points:
+            policy = default_policy(view.space) if self.policy is None else self.policy
+            # A policy that reads pending points has to see those of its own batch.
+            n = 1 if getattr(policy, "sequential", False) else self.batch
+            found = suggest(
+                policy,
+                view.space,
+                data,
+                n,
+                seed=self.seed,
+                number=number,
+                search=self.search,
+                exclude=exclude,
+            )
+            points = [_own(view, point) for point in found]
+        if not points:
+            raise RuntimeError("the search found no new point")
+        self._ahead = key, points[1:]
+        return points[0]
+
+    def _warn_of_independent_sampling(self, study: Any, trial: Any, name: str) -> None:
+        space = self.infer_relative_search_space(study, trial)
+        view = self._pool_view or (SpaceView.of(space) if space else None)
+        if view is None or trial.number < design_length(self.n_startup_trials, view.space):
+            return
+        reason = "earlier trials did not use it in this range or in this case"
+        if self._pool_view is not None:
+            reason = f"with a pool the model decides only about `{self._pool_view.name}`"
+        optuna.logging.get_logger("optuna.thomax").warning(
+            f"Trial {trial.number} draws the parameter `{name}` at random, because {reason}. "
+            "Set warn_independent_sampling=False to silence this."
+        )
+
+
+def _is_exhausted(view: View, history: History) -> bool:
+    space = view.space
+    return space.is_finite and len(set(space.index(history.taken))) >= space.size
+
+
+def _own(view: View, point: Point) -> Point:
+    """Return a pool's point without the columns it shows to people."""
+    return {"index": point["index"]} if isinstance(view, PoolView) else point
+
+
+def _whole(name: str, value: Any, least: int | None = None) -> int:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        bound = "" if least is None else f" >= {least}"
+        raise ValueError(f"ThomaxSampler needs {name} to be a whole number{bound}, got {value!r}.")
+    return int(value)

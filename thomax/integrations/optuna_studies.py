@@ -1,0 +1,295 @@
+"""Carry runs between thomax and Optuna: to look at them there, or to continue them here.
+
+    thomax                              Optuna
+    Float, Int                          float and int with the same bounds, step and log
+    Categorical, Ordinal, Bool          categorical
+    an inactive parameter               absent
+    a pool's candidate                  an int `index`; its name and columns as user attributes
+    complete, failed, dropped, pending  COMPLETE, FAIL, FAIL (marked), RUNNING
+
+The study keeps the description of the space and every trial its thomax number as user attributes.
+"""
+
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+try:
+    import optuna
+except ImportError as error:
+    raise ImportError(
+        "thomax.integrations.optuna_studies needs Optuna: pip install 'thomax[optuna]'"
+    ) from error
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+from thomax.integrations._optuna_space import inferred_conditions
+from thomax.integrations._optuna_trials import is_feasible, observed_value, pending_params
+from thomax.journal import Journal, Trial
+from thomax.optimizer import Optimizer
+from thomax.parameters import Bool, Categorical, Float, Int, Parameter
+from thomax.pools import Pool
+from thomax.spaces import Space
+
+_SPACE = "thomax:space"
+_NUMBER = "thomax:number"
+_STATE = "thomax:state"
+_ERROR = "thomax:error"
+_STATES = {
+    "complete": TrialState.COMPLETE,
+    "failed": TrialState.FAIL,
+    "dropped": TrialState.FAIL,
+    "pending": TrialState.RUNNING,
+}
+
+
+def to_study(
+    source: Optimizer | str | os.PathLike[str],
+    study: Any = None,
+    *,
+    storage: Any = None,
+    study_name: str | None = None,
+) -> Any:
+    """Copy the trials of an optimiser, or of a journal file, into an Optuna study.
+
+    Without a `study` one is created in `storage`, or continued if it exists under this name (by
+    default the journal's). Copying again adds what is new. A journal is read, not locked: it may
+    be in use.
+
+    Example:
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
+        >>> _ = optimizer.tell({"x": 0.5}, 2.0)
+        >>> to_study(optimizer).best_params
+        {'x': 0.5}
+    """
+    run = _run_of(source)
+    if study is None:
+        study = optuna.create_study(
+            storage=storage,
+            study_name=study_name or run.name,
+            direction=run.direction,
+            load_if_exists=True,
+        )
+    _require_same_search(study, run)
+    study.set_user_attr(_SPACE, run.description)
+    distributions = _distributions(run.description)
+    present = study.get_trials(deepcopy=False)
+    known = {t.user_attrs[_NUMBER]: t for t in present if _NUMBER in t.user_attrs}
+    for trial in run.trials:
+        if trial.number not in known:
+            study.add_trial(_frozen(trial, distributions))
+        elif not known[trial.number].state.is_finished():
+            _finish(study, known[trial.number], trial)
+    return study
+
+
+def from_study(study: Any, **options: Any) -> Optimizer:
+    """Return an optimiser that knows the trials of an Optuna study.
+
+    `options` are those of Optimizer. Unless they hold a `space` it is the one that `to_study`
+    described, else the widest that the trials used, with conditions guessed from which parameters
+    they used together. With a `journal` the trials are written to it.
+
+    Example:
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(direction="maximize")
+        >>> study.optimize(lambda trial: -trial.suggest_float("x", -1, 1) ** 2, n_trials=5)
+        >>> from_study(study, seed=0)
+        Optimizer(Space({'x': Float(-1.0, 1.0)}), maximize, seed=0: 5 complete)
+    """
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"from_study needs a study with one objective, got {len(study.directions)}: "
+            "copy the trials with one of their values into a study of its own."
+        )
+    trials = sorted(study.get_trials(deepcopy=False), key=lambda t: t.number)
+    space = options.pop("space", None) or _space_of(study, trials)
+    optimizer = Optimizer(space, direction=study.direction.name.lower(), **options)
+    if optimizer.trials:
+        optimizer.close()
+        raise ValueError(
+            f"from_study needs a new journal, got one of {len(optimizer.trials)} trials: "
+            "give another path."
+        )
+    # Waiting ones last: what is enqueued comes first when asked.
+    trials.sort(key=lambda t: t.state == TrialState.WAITING)
+    left_out = [t.number for t in trials if not _copied(optimizer, t)]
+    if left_out:
+        warnings.warn(
+            f"Trials {left_out} have parameters that the space does not: left them out. "
+            "Pass a space that holds them.",
+            stacklevel=2,
+        )
+    return optimizer
+
+
+# To Optuna
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What there is to copy."""
+
+    name: str | None
+    description: dict[str, Any]
+    direction: Literal["maximize", "minimize"]
+    trials: list[Trial]
+
+
+def _run_of(source: Optimizer | str | os.PathLike[str]) -> _Run:
+    if isinstance(source, Optimizer):
+        return _Run(None, source.space.describe(), source.direction, source.trials)
+    journal = Journal.read(source)
+    direction = journal.header["direction"]
+    replay = Optimizer({"any": Bool()}, direction=direction)  # records make sense without a space
+    for record in journal.records:
+        replay._apply(record)
+    return _Run(Path(source).stem, journal.header["space"], direction, replay.trials)
+
+
+def _require_same_search(study: Any, run: _Run) -> None:
+    directions = [d.name.lower() for d in study.directions]
+    if directions != [run.direction]:
+        raise ValueError(f"to_study needs a study to {run.direction}, got {directions}.")
+    if study.user_attrs.get(_SPACE, run.description) != run.description:
+        raise ValueError(
+            f"to_study needs a study of the same space, but {study.study_name!r} holds trials of "
+            "another: give another study_name."
+        )
+
+
+def _distributions(description: Mapping[str, Any]) -> dict[str, Any]:
+    if description["kind"] == "pool":
+        return {"index": IntDistribution(0, description["size"] - 1)}
+    space = Space.from_description(description)
+    return {name: _distribution(name, p) for name, p in space.parameters.items()}
+
+
+def _distribution(name: str, parameter: Parameter) -> Any:
+    p = parameter
+    if isinstance(p, Float):
+        return FloatDistribution(p.low, p.high, log=p.log, step=p.step)
+    if isinstance(p, Int):
+        return IntDistribution(p.low, p.high, log=p.log, step=p.step)
+    choices = [p.value_of(level) for level in range(int(p.scale.count))]
+    if len(set(choices)) < len(choices):
+        raise ValueError(
+            f"Optuna needs choices that differ by ==, but True is 1 and False is 0; got "
+            f"{choices} for {name!r}: write some of them as text."
+        )
+    return CategoricalDistribution(choices)
+
+
+def _frozen(trial: Trial, distributions: Mapping[str, Any]) -> Any:
+    used = {name: d for name, d in distributions.items() if name in trial.params}
+    shown = {name: v for name, v in trial.params.items() if name not in used}  # of a pool
+    return optuna.trial.create_trial(
+        state=_STATES[trial.state],
+        value=trial.value,
+        params={name: trial.params[name] for name in used},
+        distributions=used,
+        user_attrs={_NUMBER: trial.number, **shown, **_remarks(trial)},
+    )
+
+
+def _finish(study: Any, known: Any, trial: Trial) -> None:
+    """Write the end of a trial that was pending when it was copied."""
+    if trial.state == "pending":
+        return
+    for name, remark in _remarks(trial).items():
+        study._storage.set_trial_user_attr(known._trial_id, name, remark)
+    study.tell(known.number, trial.value, state=_STATES[trial.state])
+
+
+def _remarks(trial: Trial) -> dict[str, str]:
+    """Return what Optuna has no place for."""
+    dropped = {_STATE: "dropped"} if trial.state == "dropped" else {}
+    return dropped if trial.error is None else {**dropped, _ERROR: trial.error}
+
+
+# From Optuna
+
+
+def _space_of(study: Any, trials: list[Any]) -> Space:
+    """Return the space that was exported, or the smallest that holds all trials."""
+    description = study.user_attrs.get(_SPACE)
+    if description is None:
+        return _inferred_space(trials)
+    if description["kind"] == "pool":
+        raise ValueError(
+            "from_study needs the candidates of this study's pool, which Optuna does not hold: "
+            "pass space=Pool(...)."
+        )
+    return Space.from_description(description)
+
+
+def _inferred_space(trials: list[Any]) -> Space:
+    used: dict[str, list[Any]] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            used.setdefault(name, []).append(distribution)
+    if not used:
+        raise ValueError(
+            "from_study needs trials with parameters, got none: pass the space, "
+            "such as space={'x': Float(0, 1)}."
+        )
+    parameters = {name: _widest(name, used[name]) for name in sorted(used)}
+    points = [t.params for t in trials if t.state == TrialState.COMPLETE]
+    for name, when in inferred_conditions(parameters, points).items():
+        parameters[name] = replace(parameters[name], when=when)
+    return Space(parameters)
+
+
+def _widest(name: str, distributions: list[Any]) -> Parameter:
+    """Return a parameter that holds every value of these distributions."""
+    kinds = {type(d) for d in distributions}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"from_study needs parameters of one kind each, but {name!r} was "
+            f"{sorted(kind.__name__ for kind in kinds)}: pass a space without it."
+        )
+    if kinds == {CategoricalDistribution}:
+        return Categorical([*dict.fromkeys(c for d in distributions for c in d.choices)])
+    low, high = min(d.low for d in distributions), max(d.high for d in distributions)
+    if low == high:
+        return Categorical([low])
+    log = all(d.log for d in distributions)
+    same_grid = len({(d.low, d.step) for d in distributions}) == 1
+    step = distributions[0].step if same_grid else None
+    if kinds == {IntDistribution}:
+        return Int(low, high, log=log, step=step or 1)
+    return Float(low, high, log=log, step=step)
+
+
+def _copied(optimizer: Optimizer, trial: Any) -> bool:
+    """Tell the optimiser of a trial that is no longer waiting; say whether it fits the space."""
+    params = pending_params(trial)
+    if isinstance(optimizer.space, Pool):
+        params = {"index": params.get("index")}
+    try:
+        params = optimizer.space.validate(params)
+    except ValueError:
+        return False
+    dropped = trial.user_attrs.get(_STATE) == "dropped"
+    if trial.state == TrialState.WAITING:
+        optimizer.enqueue(params)
+    elif dropped or not trial.state.is_finished():
+        optimizer.enqueue(params)
+        asked = optimizer.ask()
+        if dropped:
+            optimizer.drop(asked)
+    else:
+        value = observed_value(trial)
+        optimizer.tell(params, value, error=_why_failed(trial) if math.isnan(value) else None)
+    return True
+
+
+def _why_failed(trial: Any) -> str:
+    if not is_feasible(trial):
+        return "infeasible"
+    return str(trial.user_attrs.get(_ERROR, f"Optuna's trial was {trial.state.name}"))

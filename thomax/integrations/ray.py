@@ -1,0 +1,273 @@
+"""Ray Tune: thomax as a search algorithm.
+
+Tune knows a trial by its id, and a point as a nested dictionary; the optimiser knows it by its
+number, and as flat params. `Layout` translates the points, `ThomaxSearch` the lives of trials.
+Tried with Ray 2.60.
+"""
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from thomax.maximise import Search
+from thomax.optimizer import Optimizer
+from thomax.parameters import python_scalar
+from thomax.pools import Pool
+from thomax.spaces import Space
+from thomax.suggest import Policy
+
+try:
+    from ray.tune.result import DEFAULT_METRIC
+    from ray.tune.search import Searcher
+except ImportError as error:
+    raise ImportError(
+        "thomax.integrations.ray needs Ray Tune: pip install 'thomax[ray]'"
+    ) from error
+from thomax.integrations._ray_space import Layout, own_layout, refuse_conditions
+
+FORMAT = "thomax-ray-search"
+VERSION = 1
+_DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {"max": "maximize", "min": "minimize"}
+
+
+class ThomaxSearch(Searcher):  # type: ignore[misc]
+    """Let Tune evaluate what thomax proposes.
+
+    Without `space` it takes the domains of Tune's `param_space`. A dict of thomax parameters or
+    of Tune's domains may be nested: a condition (`when`) then names the other parameter by its
+    keys joined with "/". `points_to_evaluate` come first, as configs. A trial that raises, or
+    whose metric is missing, NaN or infinite, counts as failed. `save` writes JSON that a new
+    ThomaxSearch restores; only a policy must be given to it again.
+
+    Example:
+        >>> from ray import tune
+        >>> space = {"width": tune.randint(1, 9), "adam": {"lr": tune.loguniform(1e-4, 1e-1)}}
+        >>> search = ThomaxSearch(space, metric="loss", mode="min", seed=0)
+        >>> config = search.suggest("my-trial")
+        >>> sorted(config), sorted(config["adam"])
+        (['adam', 'width'], ['lr'])
+        >>> search.on_trial_complete("my-trial", {"loss": 0.5})
+        >>> search.optimizer.best.value
+        0.5
+    """
+
+    _metric: str | None
+    _mode: str | None
+
+    def __init__(
+        self,
+        space: Space | Pool | Mapping[str, Any] | None = None,
+        metric: str | None = None,
+        mode: str | None = None,
+        policy: Policy | None = None,
+        seed: int | None = None,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        initial: int | Literal["uncertainty"] | None = None,
+        search: Search | None = None,
+        replicates: bool = False,
+    ) -> None:
+        if mode not in (None, *_DIRECTIONS):
+            raise ValueError(f'ThomaxSearch needs mode "min" or "max", got {mode!r}.')
+        super().__init__(metric=metric, mode=mode)
+        self._policy = policy
+        self._settings: dict[str, Any] = {"seed": seed, "initial": python_scalar(initial)}
+        self._settings |= {"replicates": replicates, "search": search}
+        self._points = list(points_to_evaluate or ())
+        self._layout = None if space is None else own_layout(space)
+        self._optimizer: Optimizer | None = None
+        self._queue: list[dict[str, Any]] = []  # what is left of the points, as params
+        self._numbers: dict[str, int] = {}  # of unfinished trials, by Tune's ids
+        self._reported: dict[str, float] = {}  # their latest values
+        self._start_if_complete()
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimiser behind the search, with all trials so far."""
+        if self._optimizer is None:
+            raise RuntimeError(
+                "ThomaxSearch needs a space, a metric and a mode, "
+                f"got {'no' if self._layout is None else 'a'} space, metric={self._metric!r}, "
+                f"mode={self._mode!r}: give all three to ThomaxSearch, or param_space to Tuner "
+                "and metric and mode to TuneConfig."
+            )
+        return self._optimizer
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: dict[str, Any], **_: Any
+    ) -> bool:
+        """Take over what the Tuner was given; return whether its space is the one searched."""
+        self._metric = _agreed("metric", self._metric, metric)
+        self._mode = _agreed("mode", self._mode, mode)
+        if self._layout is not None:
+            self._start_if_complete()
+            return self._layout.is_that_of(config)
+        refuse_conditions(config)
+        self._layout = Layout.read(config)
+        _warn_about_objects(self._layout)
+        self._start_if_complete()
+        return True
+
+    def suggest(self, trial_id: str) -> Any:
+        """Return the config of a new trial, or FINISHED when a finite space has no more."""
+        optimizer, layout = self.optimizer, self._known_layout()
+        if self._queue:
+            optimizer.enqueue(self._queue.pop(0))
+        asked = optimizer.ask(1)
+        if not asked:
+            return self.FINISHED
+        self._numbers[trial_id] = asked[0].number
+        return layout.nest(asked[0].params)
+
+    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
+        """Remember the latest value: schedulers stop paused trials without repeating it."""
+        value = python_scalar(result.get(self.metric))
+        if trial_id in self._numbers and isinstance(value, int | float) and math.isfinite(value):
+            self._reported[trial_id] = float(value)
+
+    def on_trial_complete(
+        self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Tell the optimiser how a trial ended; ignore ids it does not know."""
+        number = self._numbers.pop(trial_id, None)
+        reported = self._reported.pop(trial_id, None)
+        if number is None:
+            return
+        if error:
+            self.optimizer.tell(number, error="the trial raised an error")
+            return
+        try:
+            self.optimizer.tell(number, (result or {}).get(self.metric, reported))
+        except ValueError as refused:
+            self.optimizer.tell(number, error=refused)
+
+    def add_evaluated_point(
+        self,
+        parameters: Mapping[str, Any],
+        value: float | None,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: Sequence[float] | None = None,
+    ) -> None:
+        """Tell the optimiser about a config that was evaluated elsewhere."""
+        failure = "the trial raised an error" if error else None
+        optimizer, layout = self.optimizer, self._known_layout()
+        optimizer.tell(layout.flatten(parameters), value, error=failure)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the whole search as JSON, except its policy."""
+        Path(checkpoint_path).write_text(json.dumps(self._state(), allow_nan=False), "utf-8")
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Continue the search that `save` wrote, also on an instance without a space."""
+        state = _read_state(Path(checkpoint_path))
+        if self._layout is None:
+            self._layout = Layout.from_description(state["layout"])
+        elif self._layout.describe() != state["layout"]:
+            raise ValueError(
+                f"{checkpoint_path} belongs to a search of another space: "
+                "pass the same space, or none."
+            )
+        self._load(state)
+
+    def _start_if_complete(self) -> None:
+        if self._layout is None or self._mode is None or self._optimizer is not None:
+            return
+        self._metric = self._metric or DEFAULT_METRIC  # what a function returns without a name
+        space = self._layout.space
+        self._queue = [space.validate(self._layout.flatten(p)) for p in self._points]
+        self._optimizer = self._new_optimizer()
+
+    def _new_optimizer(self) -> Optimizer:
+        direction = _DIRECTIONS[str(self._mode)]
+        space = self._known_layout().space
+        return Optimizer(space, self._policy, direction=direction, **self._settings)
+
+    def _known_layout(self) -> "Layout":
+        assert self._layout is not None, "an optimiser is made from a layout"
+        return self._layout
+
+    def _state(self) -> dict[str, Any]:
+        optimizer, search = self.optimizer, self._settings["search"]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "metric": self._metric,
+            "mode": self._mode,
+            "layout": self._known_layout().describe(),
+            "settings": {
+                **self._settings,
+                "seed": optimizer.seed,
+                "search": None if search is None else asdict(search),
+            },
+            "trials": [asdict(trial) for trial in optimizer.trials],
+            "queue": self._queue,
+            "numbers": self._numbers,
+            "reported": self._reported,
+        }
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        """Rebuild the optimiser: the same trials under the same numbers propose the same."""
+        self._metric, self._mode = state["metric"], state["mode"]
+        search = state["settings"]["search"]
+        self._settings = {**state["settings"], "search": search and Search(**search)}
+        self._queue, self._numbers = list(state["queue"]), dict(state["numbers"])
+        self._reported = dict(state["reported"])
+        self._optimizer = self._new_optimizer()
+        for trial in state["trials"]:
+            if trial["state"] in ("complete", "failed"):
+                self._optimizer.tell(trial["params"], trial["value"], error=trial["error"])
+                continue
+            self._optimizer.enqueue(trial["params"])
+            asked = self._optimizer.ask()
+            if trial["state"] == "dropped":
+                self._optimizer.drop(asked)
+
+    # Tune pickles the searcher with the Tuner; an optimiser has a lock, which cannot be.
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._optimizer is None:
+            return dict(vars(self))
+        return {**vars(self), "_optimizer": self._state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._optimizer is not None:
+            self._load(state["_optimizer"])
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    try:
+        state = json.loads(path.read_text("utf-8"))
+    except json.JSONDecodeError:  # Tune copies it to the storage, and may be killed meanwhile
+        state = None
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} must be a whole file that ThomaxSearch.save wrote: "
+            "restore an earlier copy, or start again with add_evaluated_trials."
+        )
+    if state["version"] > VERSION:
+        raise ValueError(f"{path} was written by a newer thomax: upgrade thomax.")
+    return state
+
+
+def _warn_about_objects(layout: Layout) -> None:
+    """Say before the job what `Tuner.restore` says after it: it does not bring the space back."""
+    for name, text in layout.describe()["choices"].items():
+        if text is None:
+            warnings.warn(
+                f"The choices of {name!r} cannot be saved, so Tuner.restore will not work: "
+                "give the domains to ThomaxSearch(space=...), or choose among names.",
+                stacklevel=3,
+            )
+
+
+def _agreed(what: str, own: Any, tunes: Any) -> Any:
+    if own and tunes and own != tunes:
+        raise ValueError(
+            f"ThomaxSearch was given {what} {own!r}, and Tune {tunes!r}: give it once."
+        )
+    return own or tunes

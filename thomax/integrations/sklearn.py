@@ -1,0 +1,251 @@
+"""scikit-learn: thomax as a cross-validated search over an estimator's parameters.
+
+scikit-learn fits, scores and refits; `ThomaxSearchCV` only chooses the candidates, batch by batch,
+from the scores of those before. Tried with scikit-learn 1.9.
+"""
+
+import copy
+import math
+import numbers
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from thomax.journal import Trial
+from thomax.optimizer import Optimizer
+from thomax.pools import Pool
+from thomax.spaces import Space, as_space
+from thomax.suggest import Policy
+
+try:
+    from sklearn.exceptions import FitFailedWarning
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.utils import check_random_state
+except ImportError as error:
+    raise ImportError(
+        "thomax.integrations.sklearn needs scikit-learn: pip install 'thomax[sklearn]'"
+    ) from error
+
+_ALL_FAILED = re.compile(r"All the \d+ fits failed")
+
+
+class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Search an estimator's parameters by cross-validation, `batch` candidates at a time.
+
+    Used like GridSearchCV, with a thomax space instead of a grid; `n_jobs` fits the candidates of
+    a batch, and their folds, in parallel. All batches see the same folds. Of several scores
+    `metric` names the one to maximise; without it, it is the one named by `refit`. Candidates
+    that cannot be fitted are told to the optimiser as failed. Once fitted, `optimizer_` holds the
+    trials, in the order of `cv_results_`.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from thomax import Float
+        >>> model = LogisticRegression(max_iter=1000)
+        >>> search = ThomaxSearchCV(
+        ...     model, {"C": Float(0.01, 100, log=True)}, n_trials=8, random_state=0
+        ... )
+        >>> print(search.fit(*load_iris(return_X_y=True)).best_score_ > 0.9)
+        True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Space | Mapping[str, Any],
+        *,
+        n_trials: int = 32,
+        batch: int = 4,
+        policy: Policy | None = None,
+        initial: int | Literal["uncertainty"] | None = None,
+        metric: str | None = None,
+        random_state: Any = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.space = space
+        self.n_trials = n_trials
+        self.batch = batch
+        self.policy = policy
+        self.initial = initial
+        self.metric = metric
+        self.random_state = random_state
+
+    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], **_: Any) -> None:
+        """Ask, evaluate, tell, until the trials are used up or a finite space is."""
+        optimizer = self._new_optimizer()
+        folds = _SameFolds(self._checked_cv_orig)
+        self._unfitted: dict[int, dict[str, Any]] = {}
+        results: dict[str, Any] = {}
+        failure: Exception | None = None
+        while (left := self.n_trials - len(optimizer.trials)) > 0:
+            trials = optimizer.ask(min(self.batch, left))
+            if not trials:
+                break
+            try:
+                results = evaluate_candidates([t.params for t in trials], cv=folds)
+            except ValueError as error:
+                if self.error_score == "raise" or not _ALL_FAILED.search(str(error)):
+                    raise
+                failure = error
+                self._tell_unfitted(optimizer, trials, error)
+            else:
+                self._tell_scores(optimizer, trials, results)
+        if not results:
+            raise failure or ValueError(
+                "ThomaxSearchCV needs a space with a point, but its constraint refuses all."
+            )
+        self._add_unfitted_at_the_end(results)
+        self.optimizer_ = optimizer
+
+    def _new_optimizer(self) -> Optimizer:
+        for name in ("n_trials", "batch"):
+            value = getattr(self, name)
+            if not _is_whole(value) or value < 1:
+                raise ValueError(
+                    f"ThomaxSearchCV needs {name} to be a whole number >= 1, got {value!r}."
+                )
+        # Parameters remember what they compute, but `fit` must leave its arguments unchanged.
+        space = as_space(copy.deepcopy(self.space))
+        if isinstance(space, Pool):
+            raise TypeError(
+                "ThomaxSearchCV needs a dictionary of parameters or a Space, got a Pool: "
+                "its rows name no parameters of the estimator."
+            )
+        if isinstance(self.scoring, list | tuple | set | dict):
+            self._score_name([*self.scoring])  # before anything is fitted
+        seed = self.random_state
+        if not _is_whole(seed):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return Optimizer(space, copy.deepcopy(self.policy), seed=int(seed), initial=self.initial)
+
+    def _score_name(self, names: Sequence[str]) -> str:
+        """Choose the score to maximise, of those that scikit-learn computes."""
+        wanted = self.metric
+        if wanted is None:
+            wanted = "score" if [*names] == ["score"] else self.refit
+        if not isinstance(wanted, str) or wanted not in names:
+            raise ValueError(
+                f"ThomaxSearchCV needs metric= to be one of the scores {[*names]}, "
+                f"got metric={self.metric!r}, refit={self.refit!r}: name the one to maximise."
+            )
+        return wanted
+
+    def _tell_scores(
+        self, optimizer: Optimizer, trials: Sequence[Trial], results: Mapping[str, Any]
+    ) -> None:
+        prefix = "mean_test_"
+        names = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
+        scores = results[prefix + self._score_name(names)]  # of this batch and all before it
+        for trial, score in zip(trials, scores[-len(trials) :], strict=True):
+            optimizer.tell(trial, score)
+
+    # If all fits of one batch fail, scikit-learn raises and forgets the batch. Here it counts as
+    # failed, and stands in cv_results_ like any other failed fit.
+
+    def _tell_unfitted(
+        self, optimizer: Optimizer, trials: Sequence[Trial], error: Exception
+    ) -> None:
+        first, last = trials[0].number, trials[-1].number
+        warnings.warn(
+            f"All fits of candidates {first} to {last} failed; the search goes on.\n{error}",
+            FitFailedWarning,
+            stacklevel=2,
+        )
+        for trial in trials:
+            self._unfitted[trial.number] = trial.params
+            if math.isfinite(self.error_score):
+                optimizer.tell(trial, self.error_score)
+            else:
+                optimizer.tell(trial, error=error)
+
+    def _format_results(
+        self,
+        candidate_params: Sequence[dict[str, Any]],
+        n_splits: int,
+        out: Sequence[dict[str, Any]],
+        more_results: Any = None,
+    ) -> dict[str, Any]:
+        """Put the candidates that scikit-learn forgot back into their places."""
+        self._formatted = candidate_params, n_splits, out, more_results
+        candidates, rows = [*candidate_params], [*out]
+        for number, params in self._unfitted.items():
+            candidates.insert(number, params)
+            place = number * n_splits
+            rows[place:place] = [_failed_row(out[0], self.error_score)] * n_splits
+        formatted: dict[str, Any] = super()._format_results(
+            candidates, n_splits, rows, more_results
+        )
+        return formatted
+
+    def _add_unfitted_at_the_end(self, results: dict[str, Any]) -> None:
+        # `fit` keeps this very dictionary, so it is changed in place.
+        if max(self._unfitted, default=-1) >= len(results["params"]):
+            results.update(self._format_results(*self._formatted))
+        del self._unfitted, self._formatted
+
+    # An optimiser has a lock, which cannot be pickled: what it was made of can.
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {**super().__getstate__()}
+        state.pop("_formatted", None)
+        if "optimizer_" in state:
+            own = self.optimizer_
+            state["optimizer_"] = own.space, own.policy, own.seed, self.initial, own.trials
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "optimizer_" in state:
+            space, policy, seed, initial, trials = state["optimizer_"]
+            self.optimizer_ = Optimizer(space, policy, seed=seed, initial=initial)
+            for trial in trials:
+                self.optimizer_.tell(trial.params, trial.value, error=trial.error)
+
+
+class _SameFolds:
+    """Split once: a splitter that draws folds at random would draw others for each batch."""
+
+    def __init__(self, cv: Any) -> None:
+        self._cv = cv
+        self._folds: list[Any] | None = None
+
+    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
+        """Return the folds of the first call."""
+        if self._folds is None:
+            self._folds = list(self._cv.split(X, y, **params))
+        return self._folds
+
+
+def _failed_row(row: Mapping[str, Any], error_score: float) -> dict[str, Any]:
+    """Return what scikit-learn notes of a failed fit, with the scores that another one has."""
+    failed = {**row, "fit_time": math.nan, "score_time": math.nan}
+    for key in failed.keys() & {"test_scores", "train_scores"}:
+        is_dict = isinstance(row[key], dict)
+        failed[key] = dict.fromkeys(row[key], error_score) if is_dict else error_score
+    return failed
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
