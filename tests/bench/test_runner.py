@@ -1,0 +1,134 @@
+"""Same starts for all, every run repeatable, nothing lost by a kill."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from thomax import Float, Pool, Space
+from thomax.bench import runner
+from thomax.bench.problem import Problem, needs
+from thomax.bench.runner import Run, finished, perform, records, run_all
+
+SPACE = Space({"x": Float(-1, 1), "y": Float(0, 10)})
+
+
+def noisy(params, rng):
+    return -(params["x"] ** 2) - params["y"] / 10 + 0.01 * rng.normal()
+
+
+PROBLEM = Problem(
+    "bowl", SPACE, noisy, judge=lambda p: -(p["x"] ** 2) - p["y"] / 10, optimum=0.0, initial=4
+)
+
+
+def make(name, seed):
+    return PROBLEM
+
+
+def test_a_record_holds_the_values_in_order_and_the_judged_best():
+    record = perform(Run("bowl", "random@2", 3, 5), PROBLEM)
+    assert record["starts"] == 4
+    assert len(record["values"]) == 4 + 5 * 2
+    assert record["judged"] == pytest.approx(max(record["values"]), abs=0.05)
+    assert record["judged"] != max(record["values"])
+    assert record["optimum"] == 0.0
+
+
+def test_all_methods_see_the_same_starts_and_the_same_noise():
+    first = perform(Run("bowl", "random", 1, 2), PROBLEM)["values"][:4]
+    second = perform(Run("bowl", "linear:1x8@2", 1, 1), PROBLEM)["values"][:4]
+    other = perform(Run("bowl", "random", 2, 2), PROBLEM)["values"][:4]
+    assert first == second
+    assert not set(first) & set(other)
+
+
+def test_a_run_is_a_function_of_its_name():
+    once, again = (perform(Run("bowl", "linear:1x8", 0, 3), PROBLEM) for _ in range(2))
+    assert once["values"] == again["values"]
+
+
+def test_named_starts_are_used():
+    starts = [{"x": 0.5, "y": 1.0}, {"x": -0.5, "y": 2.0}]
+    problem = replace(PROBLEM, objective=lambda p, rng: p["y"], starts=lambda seed: starts)
+    assert perform(Run("bowl", "random", 0, 1), problem)["values"][:2] == [1.0, 2.0]
+
+
+def test_starts_of_a_finite_space_are_distinct_and_an_exhausted_one_ends_the_run():
+    pool = Pool(np.arange(12.0)[:, None])
+    problem = Problem("line", pool, lambda p, rng: float(p["index"]), initial=10)
+    values = perform(Run("line", "random", 0, 50), problem)["values"]
+    assert sorted(values) == [float(i) for i in range(12)]
+
+
+def test_finished_runs_are_not_run_again(tmp_path):
+    runs = [Run("bowl", "random", seed, 2) for seed in range(3)]
+    run_all(runs, tmp_path, make, progress=False)
+    before = (tmp_path / "bowl.jsonl").read_text()
+    run_all([*runs, Run("bowl", "random", 3, 2)], tmp_path, make, progress=False)
+    after = (tmp_path / "bowl.jsonl").read_text()
+    assert after.startswith(before)
+    assert len(after.splitlines()) == 4
+    assert finished(tmp_path) == {Run("bowl", "random", seed, 2) for seed in range(4)}
+    assert not list((tmp_path / "unfinished").iterdir())
+
+
+def test_workers_give_the_same_records(tmp_path):
+    runs = [Run("bowl", "random", seed, 2) for seed in range(3)]
+    run_all(runs, tmp_path / "one", make, progress=False)
+    run_all(runs, tmp_path / "two", make, workers=2, progress=False)
+    one, two = (
+        {r["seed"]: r["values"] for r in records(tmp_path / name)} for name in ("one", "two")
+    )
+    assert one == two
+
+
+def test_a_line_cut_short_is_left_out_and_run_again(tmp_path):
+    runs = [Run("bowl", "random", seed, 2) for seed in range(2)]
+    run_all(runs, tmp_path, make, progress=False)
+    path = tmp_path / "bowl.jsonl"
+    whole = [json.loads(line)["values"] for line in path.read_text().splitlines()]
+    path.write_text(path.read_text()[:-30])
+    assert finished(tmp_path) == {runs[0]}
+    run_all(runs, tmp_path, make, progress=False)
+    assert sorted(r["values"] for r in records(tmp_path)) == sorted(whole)
+
+
+def slow(params, rng):
+    time.sleep(0.02)
+    return noisy(params, rng)
+
+
+def make_slow(name, seed):
+    return replace(PROBLEM, objective=slow)
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    run = Run("bowl", "random", 0, 40)
+    context = multiprocessing.get_context("spawn")
+    child = context.Process(target=run_all, args=([run], tmp_path, make_slow))
+    child.start()
+    journal = runner._journal(tmp_path, run)
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_text().count("\n") > 30):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    assert not finished(tmp_path)
+    kept = journal.read_text()
+    run_all([run], tmp_path, make, progress=False)
+    (record,) = records(tmp_path)
+    assert kept.count('"tell"') + kept.count('"add"') > 10
+    assert record["values"] == perform(run, PROBLEM)["values"]
+
+
+def test_a_missing_package_is_one_sentence():
+    assert str(needs("gymnasium", "lunar")) == (
+        "The task lunar needs gymnasium: pip install 'thomax[tasks]'"
+    )

@@ -1,0 +1,1 @@
+"""The paper's experiments: problems, methods, a resumable runner, statistics and figures."""

@@ -1,0 +1,125 @@
+"""The methods that benchmarks compare, by short names such as `sto-paper:8x64@4`.
+
+NAME[-CONFIGURATION][:NETWORK][@BATCH]
+
+name            sto, linear, ensemble, gp-ts, gp-ucb, neural-ucb, neural-ts, random, sobol,
+                auto (what `Optimizer` takes by itself)
+configuration   nothing (our defaults), paper, released (sto and linear), scaled (the paper's,
+                on standardised targets: ensemble, neural-ucb, neural-ts)
+network         LxM: L hidden layers of width M; cnnM: one convolution and one dense layer
+batch           how many points an iteration has; 1 if left out
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thomax.bench.released import released_linear, released_sto
+from thomax.maximise import Search
+from thomax.networks import CNN, MLP
+from thomax.policies.ensemble import DeepEnsemble
+from thomax.policies.gp import GPTS, GPUCB
+from thomax.policies.neural import NeuralTS, NeuralUCB
+from thomax.policies.random import Random, Sobol
+from thomax.policies.sto import STOBNTS, STOBNTSLinear
+from thomax.pools import Pool
+from thomax.spaces import Space
+from thomax.suggest import Policy, default_policy
+
+_PATTERN = re.compile(
+    r"(?P<method>[a-z-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
+)
+_MAKERS: dict[str, Callable[[], Policy]] = {
+    "sto": STOBNTS,
+    "linear": STOBNTSLinear,
+    "ensemble": DeepEnsemble,
+    "gp-ts": GPTS,
+    "gp-ucb": GPUCB,
+    "neural-ucb": NeuralUCB,
+    "neural-ts": NeuralTS,
+    "random": Random,
+    "sobol": Sobol,
+    "sto-paper": STOBNTS.paper,
+    "linear-paper": STOBNTSLinear.paper,
+    "ensemble-paper": lambda: replace(DeepEnsemble.paper(), descent=None),
+    "gp-ts-paper": GPTS.paper,
+    "gp-ucb-paper": GPUCB.paper,
+    "neural-ucb-paper": NeuralUCB.paper,
+    "neural-ts-paper": NeuralTS.paper,
+    "ensemble-scaled": lambda: replace(DeepEnsemble.paper(scaled=True), descent=None),
+    "neural-ucb-scaled": lambda: NeuralUCB.paper(scaled=True),
+    "neural-ts-scaled": lambda: NeuralTS.paper(scaled=True),
+    "sto-released": released_sto,
+    "linear-released": released_linear,
+}
+NAMES = ("auto", *_MAKERS)
+_RELEASED_SEARCH = Search(
+    candidates=10_000, local=0.0, restarts=1, restarts_per_draw=1, iterations=0, rounding=True
+)
+_CONFIGURATIONS = ("-paper", "-scaled", "-released")
+_DEEP = 4  # from here on narrow networks are hard to train
+_DEEP_POLISH = 50
+
+
+@dataclass(frozen=True)
+class Method:
+    """A policy with the search and the batch size that go with it."""
+
+    name: str
+    batch: int = 1
+    depth: int | None = None
+    width: int | None = None
+    channels: int | None = None
+
+    def policy(self, space: Space | Pool, activation: str | None = None) -> Policy:
+        """Return the policy for a space, with the network the name asks for.
+
+        The activation is that of the paper's networks; our own configurations keep theirs.
+        """
+        made: Any = default_policy(space) if self.name == "auto" else _MAKERS[self.name]()
+        if not hasattr(made, "network"):
+            return made
+        changed = replace(made, network=self._network(made.network, activation))
+        deep = getattr(changed.network, "depth", 1) >= _DEEP and hasattr(changed, "polish")
+        return replace(changed, polish=_DEEP_POLISH) if deep else changed
+
+    def search(self) -> Search:
+        """Return the search that goes with the configuration."""
+        if self.name.endswith(("-paper", "-scaled")):
+            return Search.paper()
+        return _RELEASED_SEARCH if self.name.endswith("-released") else Search()
+
+    def _network(self, usual: Any, activation: str | None) -> Any:
+        if self.channels is not None:
+            return CNN(width=self.channels)
+        if not isinstance(usual, MLP):
+            return usual
+        own = not self.name.endswith(_CONFIGURATIONS)
+        shape: dict[str, Any] = {
+            "depth": self.depth,
+            "width": self.width,
+            "activation": None if own else activation,
+        }
+        return replace(usual, **{name: v for name, v in shape.items() if v is not None})
+
+
+def parse_method(text: str) -> Method:
+    """Read a method's short name.
+
+    Example:
+        >>> parse_method("sto-paper:8x64@4")
+        Method(name='sto-paper', batch=4, depth=8, width=64, channels=None)
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None or match["method"] not in NAMES:
+        raise ValueError(
+            f"A method is NAME[-CONFIGURATION][:NETWORK][@BATCH] with one of {', '.join(NAMES)}; "
+            f"got {text!r}."
+        )
+    numbers = {k: None if match[k] is None else int(match[k]) for k in ("depth", "width")}
+    channels = None if match["channels"] is None else int(match["channels"])
+    batch = int(match["batch"] or 1)
+    if 0 in (batch, channels, *numbers.values()):
+        raise ValueError(f"A method needs sizes of at least 1, got {text!r}.")
+    return Method(match["method"], batch, numbers["depth"], numbers["width"], channels)

@@ -1,0 +1,198 @@
+"""Run methods on tasks: same starts for all, every run repeatable, resumable after a kill.
+
+A finished run is one JSON line in `<folder>/<task>.jsonl`; a run under way has a journal of its
+own in `<folder>/unfinished/`, which the next start continues. The seeds of the starting points, of
+the objective's noise and of the optimiser are independent of each other; the first two depend on
+the run's seed only, so that all methods see the same.
+"""
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from thomax.bench.methods import parse_method
+from thomax.bench.problem import Params, Problem
+from thomax.journal import Trial
+from thomax.keys import make_key, stream
+from thomax.optimizer import Optimizer
+from thomax.spaces import Space
+
+_STARTS, _NOISE, _OPTIMISER = 21, 22, 23  # the streams of a run's seed
+TaskMaker = Callable[[str, int], Problem]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What identifies a run."""
+
+    task: str
+    method: str
+    seed: int
+    iterations: int
+
+    @property
+    def name(self) -> str:
+        """A name for files."""
+        safe = self.method.replace(":", "_").replace("@", "_b")
+        return f"{self.task}-{safe}-{self.iterations}-{self.seed}"
+
+
+def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str, Any]:
+    """Perform a run, or finish it, and return its record.
+
+    The values are the observed ones in the order of the trials, the starting points' first;
+    `judged` is the noise-free value of the best observed point, where the problem can tell.
+    """
+    method = parse_method(run.method)
+    policy = method.policy(problem.space, problem.activation)
+    seed = int(_generator(run.seed, _OPTIMISER).integers(2**31))
+    optimizer = Optimizer(
+        problem.space, policy, seed=seed, initial=0, search=method.search(), journal=journal
+    )
+    asking = 0.0
+    with optimizer:
+        starts = _starts(run.seed, problem)
+        total = len(starts) + run.iterations * method.batch
+        for number in range(len(optimizer.trials), len(starts)):
+            optimizer.tell(starts[number], _start_values(problem, run.seed)[number])
+        while len(optimizer.trials) < total or optimizer.pending:
+            trials = optimizer.pending
+            if not trials:
+                begin = time.perf_counter()
+                trials = optimizer.ask(method.batch)
+                asking += time.perf_counter() - begin
+            if not trials:
+                break  # a finite space is exhausted
+            for trial in trials:
+                optimizer.tell(trial, _evaluate(problem, trial.params, run.seed, trial.number))
+        return _record(run, problem, optimizer.trials, len(starts), asking)
+
+
+def _record(
+    run: Run, problem: Problem, trials: list[Trial], starts: int, asking: float
+) -> dict[str, Any]:
+    values = [None if t.value is None else float(f"{t.value:.7g}") for t in trials]
+    best = max(trials, key=lambda t: -np.inf if t.value is None else t.value)
+    judged = None if problem.judge is None else float(f"{problem.judge(best.params):.7g}")
+    return {
+        **asdict(run), "starts": starts, "values": values, "judged": judged,
+        "optimum": problem.optimum, "data": problem.data, "ask_seconds": round(asking, 3),
+    }  # fmt: skip
+
+
+def _generator(seed: int, purpose: int) -> np.random.Generator:
+    return stream(make_key(seed), purpose)
+
+
+def _starts(seed: int, problem: Problem) -> list[Params]:
+    if problem.starts is not None:
+        return problem.starts(seed)
+    rng = _generator(seed, _STARTS)
+    space = problem.space
+    if isinstance(space, Space) and not space.is_finite:
+        return space.decode(space.sample(rng, problem.initial))
+    return space.params(rng.choice(int(space.size), problem.initial, replace=False).tolist())
+
+
+@lru_cache(maxsize=4)
+def _start_values(problem: Problem, seed: int) -> list[float]:
+    """Evaluate the starts once for all methods of a seed: some objectives take long."""
+    return [_evaluate(problem, p, seed, i) for i, p in enumerate(_starts(seed, problem))]
+
+
+def _evaluate(problem: Problem, params: Params, seed: int, number: int) -> float:
+    return problem.objective(params, stream(make_key(seed, number), _NOISE))
+
+
+def run_all(
+    runs: Iterable[Run], folder: Path, make: TaskMaker, *, workers: int = 1, progress: bool = True
+) -> None:
+    """Perform the runs that have no record yet, and append their records."""
+    missing = [run for run in runs if run not in finished(folder)]
+    with tqdm(total=len(missing), disable=not progress, unit="run") as bar:
+        for record in _performed(missing, folder, make, workers):
+            append_record(folder / f"{record['task']}.jsonl", record)
+            _journal(folder, _run_of(record)).unlink(missing_ok=True)
+            bar.update()
+            bar.set_postfix_str(f"{record['task']} {record['method']} seed {record['seed']}")
+
+
+def _performed(
+    runs: list[Run], folder: Path, make: TaskMaker, workers: int
+) -> Iterator[dict[str, Any]]:
+    if workers == 1:
+        yield from (_perform_in(run, folder, make) for run in runs)
+        return
+    context = multiprocessing.get_context("spawn")  # forking beside JAX's threads can hang
+    cores = context.SimpleQueue()
+    for worker in range(workers):
+        cores.put(worker)
+    with ProcessPoolExecutor(workers, context, _take_core, (cores,)) as pool:
+        futures = [pool.submit(_perform_in, run, folder, make) for run in runs]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _take_core(cores: Any) -> None:
+    """Keep this worker to one core: several of them on all cores slow each other down."""
+    if hasattr(os, "sched_setaffinity"):
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {available[cores.get() % len(available)]})
+
+
+def _perform_in(run: Run, folder: Path, make: TaskMaker) -> dict[str, Any]:
+    journal = _journal(folder, run)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    return perform(run, make(run.task, run.seed), journal)
+
+
+def _journal(folder: Path, run: Run) -> Path:
+    return folder / "unfinished" / f"{run.name}.jsonl"
+
+
+def append_record(path: Path, record: dict[str, Any]) -> None:
+    """Append one JSON line, on the disk when this returns; half a line before it stays apart."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            torn = file.read(1) != b"\n"
+            file.write(b"\n" if torn else b"")
+        file.write(json.dumps(record).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def records(folder: Path, task: str | None = None) -> list[dict[str, Any]]:
+    """Read the records of a task, or of all; a line cut short by a kill is left out."""
+    found = []
+    for path in sorted(folder.glob(f"{task or '*'}.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue
+    return found
+
+
+def finished(folder: Path) -> set[Run]:
+    """Return the runs that have a record."""
+    return {_run_of(record) for record in records(folder)}
+
+
+def _run_of(record: dict[str, Any]) -> Run:
+    return Run(record["task"], record["method"], record["seed"], record["iterations"])

@@ -1,0 +1,38 @@
+"""The tasks by name. What a task needs beyond thomax is imported when the task is made.
+
+The seed of a run draws the function where the task is a family of functions, and is otherwise
+ignored: the paper's other tasks are one function each.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from thomax.bench.functions import FUNCTIONS
+from thomax.bench.problem import Problem
+from thomax.bench.synthetic import synthetic
+
+
+def task(name: str, seed: int) -> Problem:
+    """Make the problem of this name.
+
+    Example:
+        >>> task("branin", seed=0).space.dimension
+        2
+    """
+    if name not in TASKS:
+        raise ValueError(f"A task is one of {', '.join(TASKS)}; got {name!r}.")
+    return TASKS[name](seed)
+
+
+def _single(name: str, seed: int) -> Problem:
+    """Make a task that is one function, from the module of its name."""
+    return getattr(import_module(f"thomax.bench.{name}"), name)()
+
+
+SINGLE = ("forest", "boosting", "convnet", "lunar", "pushing", "rover", "images")
+TASKS: dict[str, Callable[[int], Problem]] = {
+    "synthetic": synthetic,
+    **{name: partial(_single, name) for name in SINGLE},
+    **{name: function.shifted for name, function in FUNCTIONS.items()},
+}
