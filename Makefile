@@ -3,16 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUICK ?=
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test lint bench-draws bench-ask clean
+.PHONY: help demo test test-integrations lint bench-draws bench-ask bench-optuna bench-paper clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
 	@echo "make test         run the tests"
+	@echo "make test-integrations  run those that start PostgreSQL, Ray and Dask, and every experiment"
 	@echo "make lint         check style and types"
-	@echo "make bench-draws  time posterior draws against gradient descent (QUICK=1: under a minute)"
-	@echo "make bench-ask    time suggestions beside Optuna's samplers (QUICK=1: under a minute)"
+	@echo "QUICK=1 makes each of these take less than a minute once installed:"
+	@echo "make bench-draws  time posterior draws against gradient descent"
+	@echo "make bench-ask    time suggestions beside Optuna's samplers"
+	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
+	@echo "make bench-paper  run the paper's experiments and judge its claims (hours)"
 
 # One stamp file for each set of extras; a changed pyproject.toml installs again.
 $(VENV)/.installed-%: pyproject.toml
@@ -24,7 +29,13 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --ignore=tests/heavy
+
+# PostgreSQL's programs are the only thing that pip cannot install.
+test-integrations: $(VENV)/.installed-integrations
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y postgresql; }
+	$(BIN)/python -m pytest tests/heavy --durations=5
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
@@ -36,6 +47,12 @@ bench-draws: $(VENV)/.installed-plot
 
 bench-ask: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/ask.py $(if $(QUICK),--quick)
+
+bench-optuna: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/optuna_samplers.py $(if $(QUICK),--quick)
+
+bench-paper: $(VENV)/.installed-tasks
+	$(BIN)/python benchmarks/paper.py $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
