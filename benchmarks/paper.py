@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent / "results" / "paper"
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one seed, two iterations, one task")
+    parser.add_argument("--quick", action="store_true", help="one seed, one iteration, one task")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     folder = Path("build/bench-paper") if options.quick else RESULTS

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from thomax.bench.document import write_document
 from thomax.bench.figures import FIGURES, Figure, figure
 from thomax.bench.methods import parse_method
 from thomax.bench.plots import draw, draw_exploration
+from thomax.bench.problem import Problem
 from thomax.bench.runner import Run, records, run_all
 from thomax.bench.tasks import TASKS, task
 
 FOLDER = Path("build/bench")
-_QUICK_ITERATIONS, _QUICK_DRAWS = 2, 10
+_QUICK_ITERATIONS, _QUICK_DRAWS = 1, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +66,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--iterations", type=int, help="after the starting points")
     parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
     parser.add_argument(
-        "--quick", action="store_true", help="one seed, two iterations: does it run?"
+        "--quick", action="store_true", help="one seed, one iteration: does it run?"
     )
     parser.add_argument("--no-progress", action="store_true")
 
@@ -119,6 +121,11 @@ def _chosen_runs(options: argparse.Namespace) -> list[Run]:
             method = f"{run.method}@{options.batch}" if batched else run.method
             runs.append(Run(run.task, method, run.seed, run.iterations))
     return runs
+
+
+def _unjudged_task(name: str, seed: int) -> Problem:
+    """Make a task without its judge, which may take longer than the rest of a quick run."""
+    return replace(task(name, seed), judge=None)
 
 
 def _plot(options: argparse.Namespace) -> None:
