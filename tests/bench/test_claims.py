@@ -81,6 +81,18 @@ def test_the_page_shows_figures_beside_verdicts(folder, monkeypatch):
     assert (folder / "figures" / "3c.svg").stat().st_size > 5000
 
 
+def test_the_lander_stands_beside_the_authors_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in range(2):
+        run = fake("sto-paper", 100.0, seed, "lunar")
+        append_record(tmp_path / "lunar.jsonl", run | {"values": [50.0] * 3 + [90.0 + seed] * 20,
+                                                       "iterations": 20})  # fmt: skip
+    write_document(tmp_path, tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert "| STO-BNTS (paper) | 20 | 92.8 ± 37.8 | 90.5 ± 0.5 |" in page
+    assert "| 50 |" not in page
+
+
 def test_a_figure_shows_regret_where_the_optimum_is_known(tmp_path):
     known = [r | {"optimum": 3.0} for r in RECORDS]
     draw(FIGURES["3c"], known, tmp_path / "regret.svg")

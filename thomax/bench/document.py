@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from thomax.bench.authors import ITERATIONS, LUNAR
 from thomax.bench.claims import findings, table
 from thomax.bench.figures import FIGURES, Figure
 from thomax.bench.plots import draw, draw_exploration, label
@@ -14,6 +15,7 @@ from thomax.bench.statistics import (
     SMALL,
     Record,
     best_by_evaluation,
+    best_by_iteration,
     mean_and_error,
 )
 
@@ -48,6 +50,8 @@ def write_document(folder: Path, output: Path) -> None:
             path = folder / "figures" / f"{figure.name}.svg"
             draw(figure, known, path)
             lines = _setting(figure, own) + _finals(figure, own)
+            if figure.task == "lunar":
+                lines += _beside_authors(figure, own)
             parts.append(_section(figure.name, figure.title, path, output, lines, rows))
         else:
             parts.append(f"## Figure {figure.name}: {figure.title}\n\nNot run yet.\n")
@@ -109,4 +113,23 @@ def _finals(figure: Figure, own: Sequence[Record]) -> list[str]:
         anew = f"{sum(judged) / len(judged):.4g}" if judged else ""
         asking = sum(r["ask_seconds"] / max(r["iterations"], 1) for r in runs) / len(runs)
         lines.append(f"| {label(method)} | {mean:.4g} ± {error:.2g} | {anew} | {asking:.2f} |")
+    return lines
+
+
+def _beside_authors(figure: Figure, own: Sequence[Record]) -> list[str]:
+    """Compare with the authors' runs after as many iterations, from the same points."""
+    reached = [i for i in ITERATIONS if i <= max(r["iterations"] for r in own)]
+    if not reached:
+        return []
+    lines = ["", "The authors' own five runs and ours, from the same starting points (their",
+             "values there were of another function, see `thomax.bench.authors`):", "",
+             "| method | iteration | authors | here |", "|---|---|---|---|"]  # fmt: skip
+    for method in (m for m in figure.methods if m in LUNAR):
+        runs = [r for r in own if r["method"] == method]
+        for i in reached if runs else ():
+            there, error_there = LUNAR[method][ITERATIONS.index(i)]
+            mean, error = (z[i] for z in mean_and_error([best_by_iteration(r) for r in runs]))
+            lines.append(
+                f"| {label(method)} | {i} | {there} ± {error_there} | {mean:.1f} ± {error:.1f} |"
+            )
     return lines
