@@ -20,6 +20,11 @@ _WORDS = {
     "gp-ucb": "GP-UCB", "neural-ucb": "Neural UCB", "neural-ts": "Neural TS", "random": "random",
     "sobol": "Sobol", "auto": "thomax",
 }  # fmt: skip
+_COLOURS = (
+    "tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown", "tab:pink",
+    "tab:gray", "tab:olive", "tab:cyan", "navy", "darkgoldenrod", "lime", "crimson", "black",
+    "teal", "magenta", "steelblue", "sienna",
+)  # fmt: skip
 _LINES = {"-paper": "-", "-released": ":", "-scaled": "-.", "": "--"}
 
 
@@ -72,7 +77,7 @@ def _line(axis: Any, curves: list[np.ndarray], method: str, i: int, optimum: flo
     name = method.partition("@")[0].partition(":")[0]
     style = next(line for ending, line in _LINES.items() if name.endswith(ending))
     steps = np.arange(len(mean))
-    colour = f"C{i % 10}"
+    colour = _COLOURS[i % len(_COLOURS)]
     axis.plot(steps, mean, style, color=colour, lw=1.6, label=f"{label(method)} [{len(curves)}]")
     axis.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.12, lw=0)
 
