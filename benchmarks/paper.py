@@ -12,7 +12,7 @@ from pathlib import Path
 
 from thomax.bench.claims import findings
 from thomax.bench.command import main as bench
-from thomax.bench.runner import records
+from thomax.bench.runner import results
 
 RESULTS = Path(__file__).parent / "results" / "paper"
 
@@ -28,10 +28,11 @@ def main():
     else:
         code = bench(["run", "all", "--folder", str(folder), "--workers", str(options.workers)])
         code = code or bench(["document", "--folder", str(folder)])
-    known = records(folder)
+    if code:
+        sys.exit(code)
+    known = results(folder)
     verdicts = Counter(finding.verdict for finding in findings(known))
     print(json.dumps({"runs": len(known), "verdicts": verdicts, "quick": options.quick}))
-    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The appendix's CNN figure (b): tuning a convolutional network, against the baselines.
 
-`--quick` shows that it runs; without options the settings are those of the committed results.
-The paper's: `--iterations 500` (150 for hyperparameters, 100 for images, 50 for the 1-D function).
+`--quick` shows that it runs; without options the settings are those of the committed results,
+`--paper` takes as many iterations as the paper.
 """
 
 from thomax.bench.command import reproduce

@@ -1,7 +1,6 @@
 """Figure 1 (a-c): how much the acquisition functions of three methods disagree.
 
 `--quick` shows that it runs; without options the settings are those of the committed results.
-The paper's: `--iterations 500` (150 for hyperparameters, 100 for images, 50 for the 1-D function).
 """
 
 from thomax.bench.command import reproduce

@@ -1,7 +1,7 @@
 """Figure 1 (d): a function drawn from a Gaussian process, by method, width and batch.
 
-`--quick` shows that it runs; without options the settings are those of the committed results.
-The paper's: `--iterations 500` (150 for hyperparameters, 100 for images, 50 for the 1-D function).
+`--quick` shows that it runs; without options the settings are those of the committed results,
+`--paper` takes as many iterations as the paper.
 """
 
 from thomax.bench.command import reproduce

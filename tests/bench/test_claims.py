@@ -2,17 +2,22 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from thomax.bench import exploration
+from thomax.bench import command, exploration
 from thomax.bench.claims import CLAIMS, findings, table
 from thomax.bench.command import main
 from thomax.bench.document import write_document
 from thomax.bench.figures import FIGURES
 from thomax.bench.methods import parse_method
-from thomax.bench.plots import draw, draw_exploration, label
-from thomax.bench.runner import append_record, records
+from thomax.bench.plots import draw, draw_exploration, label, shown
+from thomax.bench.problem import needs
+from thomax.bench.runner import append_record, records, results
+from thomax.bench.tasks import task
 
 
 def fake(method, level, seed, task="rover"):
@@ -39,7 +44,7 @@ def test_verdicts_follow_the_records():
     assert verdict("STO-BNTS beats the paper's gp-ts") == "holds"
     assert verdict("STO-BNTS beats the paper's gp-ucb") == "does not hold"
     assert verdict("STO-BNTS and Linear are level on control tasks") == "holds"
-    assert verdict("STO-BNTS beats our strong gp-ts") == "not run"
+    assert verdict("STO-BNTS beats our gp-ts") == "not run"
     assert verdict("STO-BNTS beats the paper's gp-ts", "pushing") == "not run"
 
 
@@ -59,8 +64,11 @@ def test_every_claim_names_a_figure():
 def test_rows_hold_effect_interval_and_verdict():
     rows = [r for r in table(findings(RECORDS)) if r["task"] == "rover"]
     (row,) = [r for r in rows if r["second"] == "gp-ts-paper"]
-    assert row["interval"][0] <= row["difference"] <= row["interval"][1]
-    assert row["seeds"] == 6
+    assert (row["seeds"], row["upto"]) == (6, 12)
+    # A run's score is its level over the highest level seen, times the same mean of its shape.
+    shape = np.mean([1 - math.exp(-i / 3) for i in range(12)])
+    top = (2.0 + 0.02) * (1 - math.exp(-11 / 3))
+    assert row["difference"] == pytest.approx(0.7 * shape / top, abs=2e-3)
 
 
 @pytest.fixture
@@ -76,7 +84,10 @@ def test_the_page_shows_figures_beside_verdicts(folder, monkeypatch):
     page = (folder / "page.md").read_text()
     assert "**holds**" in page
     assert "**does not hold**" in page
-    assert "12 iterations (paper: 500) after 3 starting points, 6 to 6 seeds" in page
+    assert "12 of the paper's 500 iterations after 3 starting points, 6 seeds." in page
+    for link in re.findall(r"!\[.*?\]\((.*?)\)", page):
+        assert (folder / link).exists(), link
+        assert not Path(link).is_absolute()
     assert "Not run yet." in page
     assert (folder / "figures" / "3c.svg").stat().st_size > 5000
 
@@ -93,11 +104,21 @@ def test_the_lander_stands_beside_the_authors_runs(tmp_path, monkeypatch):
     assert "| 50 |" not in page
 
 
-def test_a_figure_shows_regret_where_the_optimum_is_known(tmp_path):
-    known = [r | {"optimum": 3.0} for r in RECORDS]
-    draw(FIGURES["3c"], known, tmp_path / "regret.svg")
-    draw(FIGURES["3c"], RECORDS, tmp_path / "best.svg")
-    assert (tmp_path / "regret.svg").read_text() != (tmp_path / "best.svg").read_text()
+def test_regret_is_measured_from_each_runs_own_optimum():
+    curve = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(shown(curve, {"optimum": 3.0}), [2.0, 1.0])
+    np.testing.assert_array_equal(shown(curve, {"optimum": None}), curve)
+
+
+def test_a_figure_is_the_same_whenever_drawn_and_names_its_lines(tmp_path):
+    for name in ("one.svg", "two.svg"):
+        draw(FIGURES["3c"], RECORDS, tmp_path / name)
+    text = (tmp_path / "one.svg").read_text()
+    assert text == (tmp_path / "two.svg").read_text()
+    assert "GP-UCB (paper) [6]" in text
+    assert "best observed" in text
+    draw(FIGURES["3c"], [r | {"optimum": 3.0} for r in RECORDS], tmp_path / "regret.svg")
+    assert "regret of the best observed" in (tmp_path / "regret.svg").read_text()
 
 
 def test_labels_are_for_people():
@@ -111,6 +132,8 @@ def test_exploration_is_measured_once(tmp_path):
     first = records(tmp_path, exploration.TASK)
     exploration.measure(tmp_path, [0], count=6)
     assert records(tmp_path, exploration.TASK) == first
+    exploration.measure(tmp_path, [0], count=7)
+    assert {r["iterations"] for r in results(tmp_path)} == {7}  # more draws count
     assert {r["method"] for r in first} == set(exploration.METHODS)
     spreads = {r["method"]: r["log_spread"] for r in first}
     assert spreads["sto-paper:8x64"] > spreads["ensemble-paper:8x64"]
@@ -133,8 +156,11 @@ def test_observations_leave_the_interval_alone():
 def test_claims_are_printed_as_a_table_and_as_json(folder, capsys):
     assert main(["claims", "--folder", str(folder)]) == 0
     assert "does not hold" in capsys.readouterr().out
+    append_record(folder / "pushing.jsonl", fake("sto-paper", 1.0, 0, "pushing"))
+    append_record(folder / "pushing.jsonl", fake("gp-ts", 0.5, 0, "pushing"))  # one seed
     assert main(["claims", "--folder", str(folder), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == len(CLAIMS)
+    rows = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert len(rows) == len(CLAIMS)
 
 
 def test_a_task_runs_with_methods_of_ones_own(tmp_path, capsys):
@@ -147,9 +173,46 @@ def test_a_task_runs_with_methods_of_ones_own(tmp_path, capsys):
 
 def test_mistakes_are_one_sentence(capsys):
     assert main(["run", "figure-of-speech"]) == 2
-    assert capsys.readouterr().err.startswith("thomax: A figure is one of 1d, 2a")
+    assert capsys.readouterr().err.startswith("thomax: A figure is one of 1abc, 1d, 2a")
     assert main(["run", "rover", "--methods", "magic"]) == 2
     assert "got 'magic'" in capsys.readouterr().err
+
+
+def test_without_results_nothing_is_written(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    for words in (["claims"], ["plot", "3c"], ["document", "--output", str(page)]):
+        assert main([*words, "--folder", str(tmp_path / "none")]) == 2
+        assert "There are no results in" in capsys.readouterr().err
+    assert not page.exists()
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--iterations", "--batch", "--workers"])
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+def test_numbers_must_be_positive(option, number, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", "branin", option, number])
+    assert stopped.value.code == 2
+    assert "needs a whole number >= 1" in capsys.readouterr().err
+
+
+def test_a_task_is_drawn_with_the_methods_that_were_run(folder, capsys):
+    assert main(["plot", "rover", "--folder", str(folder)]) == 0
+    assert "GP-TS (paper) [6]" in (folder / "figures" / "rover.svg").read_text()
+
+
+def test_a_missing_package_stops_its_task_only(tmp_path, monkeypatch, capsys):
+    def without(name, seed):
+        if name == "lunar":
+            raise needs("gymnasium[box2d]", "lunar")
+        return task("branin", seed)
+
+    monkeypatch.setattr(command, "task", without)
+    monkeypatch.setattr(command, "FIGURES", {k: FIGURES[k] for k in ("3a", "3c")})
+    monkeypatch.setattr(exploration, "measure", lambda *_: None)
+    options = ["--methods", "random", "--quick", "--no-progress", "--folder", str(tmp_path)]
+    assert main(["run", "all", *options]) == 2
+    assert "pip install 'thomax[tasks]'" in capsys.readouterr().err
+    assert [r["task"] for r in records(tmp_path)] == ["rover"]
 
 
 def test_the_list_names_figures_and_tasks(capsys):

@@ -25,7 +25,8 @@ DATA = Data(X, 100 * np.sin(2 * X[:, 0]))
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_scores_points(name):
-    small = "" if name.startswith(("random", "sobol", "gp")) else ":1x8"
+    fixed = name.startswith(("random", "sobol", "gp")) or name.endswith("released")
+    small = "" if fixed else ":1x8"
     score = parse_method(f"{name}{small}").policy(SPACE)(make_keys(0, 2), DATA)
     assert np.isfinite(score(X)).all()
 
@@ -37,6 +38,12 @@ def test_a_name_gives_network_and_batch():
     assert policy.polish == 50  # so deep and narrow is hard to train
     assert parse_method("linear-paper:cnn16").policy(SPACE).network == CNN(width=16)
     assert parse_method("gp-ts@3").batch == 3
+
+
+@pytest.mark.parametrize("text", ["gp-ts:8x64", "random:1x8", "sto-released:8x64", "sobol:cnn8"])
+def test_a_network_is_not_chosen_in_vain(text):
+    with pytest.raises(ValueError, match="cannot be chosen: leave it out"):
+        parse_method(text).policy(SPACE)
 
 
 def test_our_own_configuration_keeps_its_activation():

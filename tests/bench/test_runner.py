@@ -13,7 +13,7 @@ import pytest
 from thomax import Float, Pool, Space
 from thomax.bench import runner
 from thomax.bench.problem import Problem, needs
-from thomax.bench.runner import Run, finished, perform, records, run_all
+from thomax.bench.runner import Run, finished, perform, records, results, run_all
 
 SPACE = Space({"x": Float(-1, 1), "y": Float(0, 10)})
 
@@ -41,11 +41,15 @@ def test_a_record_holds_the_values_in_order_and_the_judged_best():
 
 
 def test_all_methods_see_the_same_starts_and_the_same_noise():
-    first = perform(Run("bowl", "random", 1, 2), PROBLEM)["values"][:4]
-    second = perform(Run("bowl", "linear:1x8@2", 1, 1), PROBLEM)["values"][:4]
-    other = perform(Run("bowl", "random", 2, 2), PROBLEM)["values"][:4]
-    assert first == second
-    assert not set(first) & set(other)
+    constant = replace(PROBLEM, objective=lambda p, rng: rng.normal())
+    found = []
+    for method, seed in (("random", 1), ("linear:1x8@2", 1), ("random", 2)):
+        runner._start_values.cache_clear()
+        starts = perform(Run("bowl", method, seed, 2), PROBLEM)["values"][:4]
+        found.append((starts, perform(Run("bowl", method, seed, 2), constant)["values"][:6]))
+    assert found[0] == found[1]
+    assert not set(found[0][0]) & set(found[2][0])
+    assert not set(found[0][1]) & set(found[2][1])
 
 
 def test_a_run_is_a_function_of_its_name():
@@ -126,6 +130,25 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     (record,) = records(tmp_path)
     assert kept.count('"tell"') + kept.count('"add"') > 10
     assert record["values"] == perform(run, PROBLEM)["values"]
+
+
+@pytest.mark.parametrize("lines", range(6, 15))
+def test_a_kill_inside_a_batch_leaves_it_whole(lines, tmp_path):
+    """Cut the journal after any line: the run ends with the same values."""
+    run = Run("bowl", "linear-paper:1x8@3", 0, 2)
+    whole = perform(run, PROBLEM, tmp_path / "whole.jsonl")["values"]
+    journal = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "cut.jsonl").write_text("".join(journal[:lines]))
+    assert perform(run, PROBLEM, tmp_path / "cut.jsonl")["values"] == whole
+
+
+def test_of_several_runs_the_longest_counts(tmp_path):
+    for iterations in (2, 5, 1):
+        run_all([Run("bowl", "random", 0, iterations)], tmp_path, make, progress=False)
+    (found,) = results(tmp_path)
+    assert found["iterations"] == 5
+    with pytest.raises(ValueError, match="There are no results in"):
+        results(tmp_path / "elsewhere")
 
 
 def test_a_missing_package_is_one_sentence():

@@ -18,8 +18,12 @@ from thomax.bench.statistics import (
 )
 
 
-def record(values, method="random", seed=0, starts=2):
-    return {"values": values, "method": method, "seed": seed, "starts": starts, "task": "t"}
+def record(values, method="random", seed=0, starts=2, optimum=None):
+    batch = int(method.partition("@")[2] or 1)
+    return {
+        "values": values, "method": method, "seed": seed, "starts": starts, "task": "t",
+        "optimum": optimum, "iterations": (len(values) - starts) // batch,
+    }  # fmt: skip
 
 
 def test_the_best_so_far_begins_after_the_starts_and_skips_failures():
@@ -34,12 +38,20 @@ def test_a_batch_is_one_iteration():
     np.testing.assert_array_equal(best_by_evaluation(batch), [0, 1, 5, 5, 7])
 
 
+def test_a_run_that_exhausted_its_space_keeps_what_it_found():
+    short = record([0.0, 0.0, 1.0, 5.0, 7.0], method="sto@2") | {"iterations": 4}
+    np.testing.assert_array_equal(best_by_iteration(short), [0, 5, 7, 7, 7])
+    other = record([0.0] * 6)
+    found = compare([short | {"seed": 0}], [other], Scale(0.0, 1.0))
+    assert (found.upto, found.difference) == (4, pytest.approx((5 + 7 + 7 + 7) / 4))
+
+
 def test_mean_and_error_are_those_of_the_runs():
     curves = [np.array([1.0, 2.0, 9.0]), np.array([3.0, 6.0])]
     mean, error = mean_and_error(curves)
     np.testing.assert_allclose(mean, [2, 4])
     np.testing.assert_allclose(error, [1, 2])
-    np.testing.assert_array_equal(mean_and_error(curves[:1])[1], 0)
+    assert np.isnan(mean_and_error(curves[:1])[1]).all()  # one run has no error to show
 
 
 def test_the_interval_is_students():
@@ -79,9 +91,10 @@ def test_superiority(low, high, verdict):
     ("low", "high", "verdict"),
     [
         (-EQUAL / 2, EQUAL / 2, "holds"),
-        (0.01, 0.3, "does not hold"),
-        (-0.3, -0.01, "does not hold"),
+        (EQUAL + 0.01, 0.3, "does not hold"),
+        (-0.3, -EQUAL - 0.01, "does not hold"),
         (-0.3, 0.3, "not enough seeds"),
+        (0.01, EQUAL + 0.01, "not enough seeds"),
     ],
 )
 def test_equality(low, high, verdict):
@@ -114,11 +127,25 @@ def test_scores_are_zero_at_the_starts_and_one_at_the_top():
     assert Scale.of([record([1.0, 1.0])])(np.array([1.0])) == [0.0]
 
 
+def test_functions_with_optima_of_their_own_are_measured_from_them():
+    """Both runs find half of what there is to find, though one function is ten times higher."""
+    low = record([0.0, 0.0, 0.5], seed=0, optimum=1.0)
+    high = record([9.0, 9.0, 9.5], seed=1, optimum=10.0)
+    scale = Scale.of([low, high])
+    assert (scale.start, scale.top) == (-1.0, -0.5)
+    still = [record([0.0, 0.0, 0.0], seed=0, optimum=1.0),
+             record([9.0, 9.0, 9.0], seed=1, optimum=10.0)]  # fmt: skip
+    found = compare([low, high], still, scale)
+    assert found.difference == pytest.approx(1.0)
+    assert found.high - found.low == pytest.approx(0.0)
+
+
 def test_a_comparison_pairs_seeds_and_ends_where_the_shorter_ends():
     first = [record([0.0, 0.0, 1.0, 4.0], seed=s) for s in (0, 1, 2)]
     second = [record([0.0, 0.0, 0.0], seed=s) for s in (2, 1, 5)]
     found = compare(first, second, Scale(0.0, 4.0))
-    assert found.seeds == 2
+    assert (found.seeds, found.upto) == (2, 1)
+    assert compare(first, [record([0.0] * 3, seed=9)], Scale(0.0, 4.0)) is None
     assert found.difference == pytest.approx(0.25)  # only the first iteration counts
     batch = [record([0.0, 0.0, 0.0, 4.0], "random@2", seed=s) for s in (0, 1, 2)]
     assert compare(batch, second, Scale(0.0, 4.0)).difference == pytest.approx(1.0)

@@ -5,6 +5,7 @@ iteration after the 20 starting points. Their starting values were measured with
 instead of w = 2 x; ours are those of w = 2 x at the same points.
 """
 
+AUTHORS_RUNS = 5
 ITERATIONS = (20, 50, 100, 200, 300, 500)
 LUNAR = {
     "sto-paper": ((92.8, 37.8), (181.0, 21.4), (220.5, 18.3), (260.8, 5.4), (268.3, 4.1),

@@ -1,18 +1,18 @@
 """The paper's claims, each as one comparison between two methods on one task."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from thomax.bench import exploration
+from thomax.bench.figures import SCALED, STRONG, WEAK
 from thomax.bench.statistics import Comparison, Record, Scale, Verdict, compare
 
 Kind = Literal["better", "tie", "little loss"]
 
-_WEAK = ("neural-ucb-paper", "neural-ts-paper", "gp-ucb-paper", "gp-ts-paper")
-_STRONG = ("neural-ucb", "neural-ts", "gp-ucb", "gp-ts")
-_RL = ("lunar", "pushing", "rover")
+_CONTROL = (("lunar", "3a"), ("pushing", "3b"), ("rover", "3c"))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _batches() -> Iterator[Claim]:
     yield Claim(text, "2a", "forest", "sto-paper@4", "sto-paper")
     yield Claim(text, "2c", "boosting", "sto-paper@4", "sto-paper")
     yield Claim(text, "3d", "images", "sto-paper:cnn64@4", "sto-paper:cnn64")
-    for task, where in zip(_RL, ("3a", "3b", "3c"), strict=True):
+    for task, where in _CONTROL:
         for method in ("sto-paper", "linear-paper"):
             yield Claim(text, where, task, f"{method}@4", method)
     for method in ("sto-paper", "linear-paper"):
@@ -82,7 +82,7 @@ def _against_linear() -> Iterator[Claim]:
     yield Claim(beats, "2a", "forest", "sto-paper", "linear-paper")
     yield Claim(beats, "2c", "boosting", "sto-paper", "linear-paper")
     yield Claim(beats, "3d", "images", "sto-paper:cnn64", "linear-paper:cnn64")
-    for task, where in zip(_RL, ("3a", "3b", "3c"), strict=True):
+    for task, where in _CONTROL:
         text = "STO-BNTS and Linear are level on control tasks"
         yield Claim(text, where, task, "sto-paper", "linear-paper", "tie")
 
@@ -95,17 +95,24 @@ def _architectures() -> Iterator[Claim]:
 
 
 def _baselines() -> Iterator[Claim]:
-    tasks = (("forest", "2b"), ("boosting", "2d"), *zip(_RL, ("3a", "3b", "3c"), strict=True))
-    for kind, rivals in (("the paper's", _WEAK), ("our strong", _STRONG)):
-        for task, where in tasks:
-            for rival in rivals:
-                text = f"STO-BNTS beats {kind} {rival.removesuffix('-paper')}"
-                yield Claim(text, where, task, "sto-paper", rival)
+    for task, where in (("forest", "2b"), ("boosting", "2d"), *_CONTROL):
+        scaled = () if task == "lunar" else SCALED
+        for rival in (*WEAK, *scaled, *STRONG):
+            yield Claim(f"STO-BNTS beats {_words(rival)}", where, task, "sto-paper", rival)
     for rival in ("neural-ucb-paper:cnn64", "neural-ts-paper:cnn64", "gp-ucb-paper", "gp-ts-paper",
-                  "gp-ts"):  # fmt: skip
-        whose = "the paper's" if "paper" in rival else "our strong"
-        name = rival.removesuffix(":cnn64").removesuffix("-paper")
-        yield Claim(f"STO-BNTS beats {whose} {name}", "3d", "images", "sto-paper:cnn64", rival)
+                  "gp-ucb", "gp-ts"):  # fmt: skip
+        text = f"STO-BNTS beats {_words(rival)}"
+        yield Claim(text, "3d", "images", "sto-paper:cnn64", rival)
+    for rival in ("gp-ts-paper", "neural-ts-paper"):
+        text = f"with batches of four STO-BNTS beats {_words(rival)}"
+        yield Claim(text, "lunar-batch-a", "lunar", "sto-paper@4", f"{rival}@4")
+
+
+def _words(rival: str) -> str:
+    name, _, configuration = rival.partition(":")[0].rpartition("-")
+    if configuration == "paper":
+        return f"the paper's {name}"
+    return f"the paper's {name} on scaled targets" if configuration == "scaled" else f"our {rival}"
 
 
 CLAIMS = tuple(_claims())
@@ -127,6 +134,8 @@ def _judged(claim: Claim, methods: Mapping[str, list[Record]]) -> Finding:
     else:
         scale = Scale.of([record for records in methods.values() for record in records])
         comparison = compare(methods[claim.first], methods[claim.second], scale, by=claim.by)
+    if comparison is None:
+        return Finding(claim, None, "not run")
     judge = {
         "better": comparison.superiority,
         "tie": comparison.equality,
@@ -135,9 +144,11 @@ def _judged(claim: Claim, methods: Mapping[str, list[Record]]) -> Finding:
     return Finding(claim, comparison, judge())
 
 
-def _compared_spreads(first: Sequence[Record], second: Sequence[Record]) -> Comparison:
+def _compared_spreads(first: Sequence[Record], second: Sequence[Record]) -> Comparison | None:
+    """Compare by the logarithm of the spread."""
     one, two = ({r["seed"]: r["log_spread"] for r in records} for records in (first, second))
-    return Comparison.of([one[s] - two[s] for s in sorted(one.keys() & two.keys())])
+    differences = [one[s] - two[s] for s in sorted(one.keys() & two.keys())]
+    return Comparison.of(differences) if differences else None
 
 
 def table(found: Sequence[Finding]) -> list[dict[str, Any]]:
@@ -150,8 +161,14 @@ def table(found: Sequence[Finding]) -> list[dict[str, Any]]:
             "first": claim.first, "second": claim.second, "verdict": finding.verdict,
         }  # fmt: skip
         if seen is not None:
-            row |= {"seeds": seen.seeds, "difference": round(seen.difference, 3),
-                    "interval": [round(seen.low, 3), round(seen.high, 3)],
-                    "standardised": round(seen.standardised, 2)}  # fmt: skip
+            row |= {"seeds": seen.seeds, "upto": seen.upto, "by": claim.by,
+                    "difference": _rounded(seen.difference),
+                    "interval": [_rounded(seen.low), _rounded(seen.high)],
+                    "standardised": _rounded(seen.standardised)}  # fmt: skip
         rows.append(row)
     return rows
+
+
+def _rounded(value: float) -> float | None:
+    """Return a number that JSON has; one seed has no interval."""
+    return round(value, 3) if math.isfinite(value) else None

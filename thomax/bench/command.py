@@ -14,12 +14,14 @@ from thomax.bench.document import write_document
 from thomax.bench.figures import FIGURES, Figure, figure
 from thomax.bench.methods import parse_method
 from thomax.bench.plots import draw, draw_exploration
-from thomax.bench.problem import Problem
-from thomax.bench.runner import Run, records, run_all
+from thomax.bench.problem import MissingPackageError, Problem
+from thomax.bench.runner import Run, results, run_all
+from thomax.bench.statistics import Record
 from thomax.bench.tasks import TASKS, task
 
-FOLDER = Path("build/bench")
+FOLDER, QUICK_FOLDER = Path("build/bench"), Path("build/bench-quick")
 _QUICK_ITERATIONS, _QUICK_DRAWS = 1, 10
+_DRAWS, _EXPLORATION_SEEDS = 100, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--methods", nargs="+", metavar="METHOD", help="such as sto-paper:8x64@4 or gp-ts"
     )
-    run.add_argument("--batch", type=int, help="of all methods whose name has none")
+    run.add_argument("--batch", type=_positive, help="of all methods whose name has none")
     run.set_defaults(act=_run)
     plot = commands.add_parser("plot", help="draw a figure from results")
-    plot.add_argument("what", help="a figure, or all")
+    plot.add_argument("what", help="a figure, a task, or all")
     _add_folder(plot)
     plot.add_argument("--format", default="svg", choices=["svg", "png", "pdf"])
     plot.set_defaults(act=_plot)
@@ -51,24 +53,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     document = commands.add_parser("document", help="write the page of figures and verdicts")
     _add_folder(document)
     document.add_argument("--output", type=Path, default=Path("docs/reproduction.md"))
-    document.set_defaults(act=lambda o: write_document(o.folder, o.output))
+    document.set_defaults(act=lambda o: write_document(_folder(o), o.output))
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--folder", type=Path, default=FOLDER, help=f"where results are (default {FOLDER})"
-    )
+    parser.add_argument("--folder", type=Path, help=f"where results are (default {FOLDER})")
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     _add_folder(parser)
-    parser.add_argument("--seeds", type=int, help="how many, from 0 on")
-    parser.add_argument("--iterations", type=int, help="after the starting points")
-    parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
-    parser.add_argument(
-        "--quick", action="store_true", help="one seed, one iteration: does it run?"
-    )
+    parser.add_argument("--seeds", type=_positive, help="how many, from 0 on")
+    parser.add_argument("--iterations", type=_positive, help="after the starting points")
+    parser.add_argument("--paper", action="store_true", help="as many iterations as the paper")
+    parser.add_argument("--workers", type=_positive, default=1, help="processes (default 1)")
+    quick = f"one seed, one iteration, in {QUICK_FOLDER}: does it run?"
+    parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--no-progress", action="store_true")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"needs a whole number >= 1, got {text!r}")
+    return int(text)
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    if options.folder is not None:
+        return Path(options.folder)
+    return QUICK_FOLDER if getattr(options, "quick", False) else FOLDER
 
 
 def reproduce(name: str, description: str | None) -> None:
@@ -77,50 +89,71 @@ def reproduce(name: str, description: str | None) -> None:
     _add_run_options(parser)
     options = parser.parse_args()
     options.methods = options.batch = None
-    options.what, options.format = name, "svg"
+    options.what, options.format, options.act = name, "svg", _reproduce
+    sys.exit(act(options))
+
+
+def _reproduce(options: argparse.Namespace) -> None:
     _run(options)
     _plot(options)
-    own = [row for row in table(findings(records(options.folder))) if row["figure"] == name]
-    _print_rows([row for row in own if row["verdict"] != "not run"])
-
-
-def _figures(what: str) -> list[Figure]:
-    if what in TASKS:
-        return [f for f in FIGURES.values() if f.task == what]
-    return list(FIGURES.values()) if what == "all" else [figure(what)]
+    rows = table(findings(results(_folder(options))))
+    _print_rows([row for row in rows if row["figure"] == options.what])
 
 
 def _run(options: argparse.Namespace) -> None:
     if options.what in ("1abc", "all"):
-        seeds = 1 if options.quick else options.seeds or 10
-        count = _QUICK_DRAWS if options.quick else 100
-        exploration.measure(options.folder, range(seeds), count)
+        seeds = options.seeds or (1 if options.quick else _EXPLORATION_SEEDS)
+        count = _QUICK_DRAWS if options.quick else _DRAWS
+        exploration.measure(_folder(options), range(seeds), count)
         if options.what == "1abc":
             return
-    runs = list(dict.fromkeys(_chosen_runs(options)))
-    run_all(runs, options.folder, task, workers=options.workers, progress=not options.no_progress)
+    by_task: dict[str, list[Run]] = {}
+    for run in dict.fromkeys(_chosen_runs(options)):
+        by_task.setdefault(run.task, []).append(run)
+    left_out = []
+    for runs in by_task.values():
+        try:
+            run_all(
+                runs,
+                _folder(options),
+                _unjudged_task if options.quick else task,
+                workers=options.workers,
+                progress=not options.no_progress,
+            )
+        except MissingPackageError as error:
+            left_out.append(str(error))
+    if left_out:
+        raise MissingPackageError("; ".join(left_out))
 
 
 def _chosen_runs(options: argparse.Namespace) -> list[Run]:
-    chosen = _figures(options.what)
-    if options.methods is not None:
-        for method in options.methods:
-            parse_method(method)
-    if not chosen:  # a task of no figure
-        chosen = [
-            Figure(options.what, options.what, options.what, ("auto", "random"), 50, (50, 10))
-        ]
+    methods = (
+        None if options.methods is None else [_named(m, options.batch) for m in options.methods]
+    )
     runs = []
-    for one in chosen:
-        iterations = options.iterations or (
-            _QUICK_ITERATIONS if options.quick else one.measured[0]
-        )
-        seeds = options.seeds or (1 if options.quick else one.measured[1])
-        for run in one.runs(iterations, range(seeds), options.methods):
-            batched = options.batch is not None and "@" not in run.method
-            method = f"{run.method}@{options.batch}" if batched else run.method
-            runs.append(Run(run.task, method, run.seed, run.iterations))
+    for one in _figures(options.what):
+        usual = one.paper_iterations if options.paper else one.iterations
+        iterations = options.iterations or (_QUICK_ITERATIONS if options.quick else usual)
+        seeds = options.seeds or (1 if options.quick else one.seeds)
+        chosen = methods or [_named(method, options.batch) for method in one.methods]
+        runs += one.runs(iterations, range(seeds), chosen)
     return runs
+
+
+def _named(method: str, batch: int | None) -> str:
+    """Return a method's name with the batch for those that have none; a batch of 1 has no name."""
+    parse_method(method)
+    return method if "@" in method or batch in (None, 1) else f"{method}@{batch}"
+
+
+def _figures(what: str) -> list[Figure]:
+    """Return the figures that are meant; a task of no figure is one of its own."""
+    if what == "all":
+        return list(FIGURES.values())
+    if what not in TASKS:
+        return [figure(what)]
+    found = [f for f in FIGURES.values() if f.task == what]
+    return found or [Figure(what, what, what, ("auto", "random"), 50, 50, 10)]
 
 
 def _unjudged_task(name: str, seed: int) -> Problem:
@@ -129,21 +162,29 @@ def _unjudged_task(name: str, seed: int) -> Problem:
 
 
 def _plot(options: argparse.Namespace) -> None:
-    names = ["1abc", *FIGURES] if options.what == "all" else [options.what]
-    known = records(options.folder)
-    for name in names:
-        path = options.folder / "figures" / f"{name}.{options.format}"
+    folder, quick = _folder(options), getattr(options, "quick", False)
+    known = results(folder)
+    for name in ["1abc", *FIGURES] if options.what == "all" else [options.what]:
+        path = folder / "figures" / f"{name}.{options.format}"
         if name == "1abc":
-            draw_exploration(path, count=_QUICK_DRAWS if getattr(options, "quick", 0) else 100)
+            draw_exploration(path, count=_QUICK_DRAWS if quick else _DRAWS)
         else:
-            draw(figure(name), known, path)
+            draw(_figure_of(name, known), known, path)
         print(f"wrote {path}")
 
 
+def _figure_of(name: str, known: Sequence[Record]) -> Figure:
+    """Return a figure, or for a task one of all methods that were run on it."""
+    if name not in TASKS:
+        return figure(name)
+    methods = tuple(dict.fromkeys(r["method"] for r in known if r["task"] == name))
+    return Figure(name, name, name, methods, 0, 0, 0)
+
+
 def _claims(options: argparse.Namespace) -> None:
-    rows = table(findings(records(options.folder)))
+    rows = table(findings(results(_folder(options))))
     if options.json:
-        print(json.dumps(rows))
+        print(json.dumps(rows, allow_nan=False))
     else:
         _print_rows(rows)
 
@@ -153,7 +194,8 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
         where = f"{row['verdict']:>16}  {row['figure']:<13} {row['task']:<11}"
         numbers = ""
         if "seeds" in row:
-            numbers = f": {row['difference']:+} {row['interval']}, {row['seeds']} seeds"
+            low, high = row["interval"]
+            numbers = f": {row['difference']:+} [{low}, {high}], {row['seeds']} seeds"
         print(f"{where} {row['claim']}{numbers}")
 
 
@@ -175,7 +217,7 @@ def act(options: argparse.Namespace) -> int:
     """Do what the options ask for; a user's mistake is one sentence and exit code 2."""
     try:
         options.act(options)
-    except (ValueError, ImportError) as error:
+    except (ValueError, ImportError, OSError, RuntimeError) as error:
         print(f"thomax: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

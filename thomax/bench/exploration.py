@@ -30,10 +30,10 @@ def observations(seed: int) -> Data:
     return Data(2 * _GRID[chosen] - 1, draw(seed)[chosen])
 
 
-def draws(method: str, data: Data, count: int) -> np.ndarray:
+def draws(method: str, seed: int, count: int) -> np.ndarray:
     """Return acquisition functions of a method on the grid, (count, 1000)."""
     policy: Any = parse_method(method).policy(None, "erf")  # type: ignore[arg-type]
-    return np.asarray(policy(make_keys(0, count), data)(2 * _GRID - 1))
+    return np.asarray(policy(make_keys(seed, count), observations(seed))(2 * _GRID - 1))
 
 
 def spread(functions: np.ndarray) -> float:
@@ -43,13 +43,16 @@ def spread(functions: np.ndarray) -> float:
 
 
 def measure(folder: Path, seeds: Sequence[int], count: int = 100) -> None:
-    """Append the log spread of every method and seed that has none yet."""
-    known = {(r["method"], r["seed"]) for r in records(folder, TASK)}
+    """Append the log spread of every method and seed that has none yet.
+
+    A record's iterations are its draws: of two for the same seed, the one of more draws counts.
+    """
+    known = {(r["method"], r["seed"], r["iterations"]) for r in records(folder, TASK)}
     for seed in seeds:
         for method in METHODS:
-            if (method, seed) not in known:
-                value = math.log(spread(draws(method, observations(seed), count)))
-                record = {"task": TASK, "method": method, "seed": seed, "iterations": 0}
+            if (method, seed, count) not in known:
+                value = math.log(spread(draws(method, seed, count)))
+                record = {"task": TASK, "method": method, "seed": seed, "iterations": count}
                 append_record(
                     folder / f"{TASK}.jsonl", {**record, "log_spread": float(f"{value:.6g}")}
                 )

@@ -79,6 +79,8 @@ class Method:
         """
         made: Any = default_policy(space) if self.name == "auto" else _MAKERS[self.name]()
         if not hasattr(made, "network"):
+            if self.depth is not None or self.channels is not None:
+                raise ValueError(f"The network of {self.name} cannot be chosen: leave it out.")
             return made
         changed = replace(made, network=self._network(made.network, activation))
         deep = getattr(changed.network, "depth", 1) >= _DEEP and hasattr(changed, "polish")

@@ -1,6 +1,7 @@
 """Draw a figure of the paper from records: best value by iteration, and by evaluation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from thomax.bench import exploration, synthetic
 from thomax.bench.figures import Figure
 from thomax.bench.statistics import (
     Record,
+    above_optimum,
     best_by_evaluation,
     best_by_iteration,
     mean_and_error,
@@ -46,34 +48,35 @@ def label(method: str) -> str:
 
 def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
     """Write the figure: mean and standard error over seeds, regret where the optimum is known."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
-    for axis, curve, unit in zip(
-        axes, (best_by_iteration, best_by_evaluation), ("iterations", "evaluations"), strict=True
-    ):
-        for i, method in enumerate(figure.methods):
-            runs = [r for r in records if r["task"] == figure.task and r["method"] == method]
-            if runs:
-                _line(axis, [curve(r) for r in runs], method, i, runs[0]["optimum"])
-        axis.set(xlabel=f"{unit} after the starting points", title=figure.title)
-        axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
-    known = any(r["optimum"] is not None for r in records if r["task"] == figure.task)
-    axes[0].set_ylabel("regret of the best observed" if known else "best observed")
-    axes[1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(fig)
+    own = [r for r in records if r["task"] == figure.task and r["method"] in figure.methods]
+    regret = any(r["optimum"] is not None for r in own)
+    with _plotting() as plt:
+        fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
+        for axis, curve, unit in zip(
+            axes,
+            (best_by_iteration, best_by_evaluation),
+            ("iterations", "evaluations"),
+            strict=True,
+        ):
+            for i, method in enumerate(figure.methods):
+                curves = [shown(curve(r), r) for r in own if r["method"] == method]
+                if curves:
+                    _line(axis, curves, method, i)
+            axis.set(xlabel=f"{unit} after the starting points", title=figure.title)
+            axis.grid(alpha=0.25)
+            axis.spines[["top", "right"]].set_visible(False)
+        axes[0].set_ylabel("regret of the best observed" if regret else "best observed")
+        axes[1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        _save(fig, path)
 
 
-def _line(axis: Any, curves: list[np.ndarray], method: str, i: int, optimum: float | None) -> None:
+def shown(curve: np.ndarray, record: Record) -> np.ndarray:
+    """Return a run's regret where its own optimum is known, and its values elsewhere."""
+    return curve if record["optimum"] is None else -above_optimum(curve, record)
+
+
+def _line(axis: Any, curves: list[np.ndarray], method: str, i: int) -> None:
     mean, error = mean_and_error(curves)
-    if optimum is not None:
-        mean = optimum - mean
     name = method.partition("@")[0].partition(":")[0]
     style = next(line for ending, line in _LINES.items() if name.endswith(ending))
     steps = np.arange(len(mean))
@@ -82,24 +85,40 @@ def _line(axis: Any, curves: list[np.ndarray], method: str, i: int, optimum: flo
     axis.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.12, lw=0)
 
 
-def draw_exploration(path: Path, seed: int = 3, count: int = 100) -> None:
-    """Write Figure 1 (a-c): acquisition functions of three methods on the same data."""
-    import matplotlib
-
+@contextmanager
+def _plotting() -> Iterator[Any]:
+    """Load matplotlib, without a screen, for figures that are the same whenever drawn."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError("Figures need matplotlib: pip install 'thomax[plot]'") from error
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    data, truth = exploration.observations(seed), synthetic.draw(seed)
-    grid = synthetic.grid()
-    fig, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
-    for axis, method in zip(axes, exploration.METHODS, strict=True):
-        functions = exploration.draws(method, data, count)
-        axis.axvspan(*exploration.UNSEEN, color="0.93")
-        axis.plot(grid, functions.T, color="C0", lw=0.5, alpha=0.3)
-        axis.plot(grid, truth, color="black", lw=1)
-        axis.plot(0.5 * (data.x[:, 0] + 1), data.y, "*", color="C3", ms=9)
-        title = f"{label(method)}: spread {exploration.spread(functions):.2f}"
-        axis.set(title=title, xlabel="x", ylim=(-5, 5))
+    with matplotlib.rc_context({"svg.hashsalt": "thomax", "svg.fonttype": "none"}):
+        yield plt
+
+
+def _save(fig: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(fig)
+
+
+def draw_exploration(path: Path, seed: int = 3, count: int = 100) -> None:
+    """Write Figure 1 (a-c): acquisition functions of three methods on the same data."""
+    data, truth = exploration.observations(seed), synthetic.draw(seed)
+    grid = synthetic.grid()
+    with _plotting() as plt:
+        fig, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
+        for axis, method in zip(axes, exploration.METHODS, strict=True):
+            functions = exploration.draws(method, seed, count)
+            axis.axvspan(*exploration.UNSEEN, color="0.93")
+            axis.plot(grid, functions.T, color="C0", lw=0.5, alpha=0.3, rasterized=True)
+            axis.plot(grid, truth, color="black", lw=1)
+            axis.plot(0.5 * (data.x[:, 0] + 1), data.y, "*", color="C3", ms=9)
+            title = f"{label(method)}: spread {exploration.spread(functions):.2f}"
+            axis.set(title=title, xlabel="x", ylim=(-5, 5))
+        _save(fig, path)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from thomax.bench.methods import parse_method
+from thomax.bench.methods import Method, parse_method
 from thomax.bench.problem import Params, Problem
 from thomax.journal import Trial
 from thomax.keys import make_key, stream
@@ -59,34 +59,44 @@ def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str
     optimizer = Optimizer(
         problem.space, policy, seed=seed, initial=0, search=method.search(), journal=journal
     )
-    asking = 0.0
+    asking, asks = 0.0, 0
     with optimizer:
         starts = _starts(run.seed, problem)
-        total = len(starts) + run.iterations * method.batch
         for number in range(len(optimizer.trials), len(starts)):
             optimizer.tell(starts[number], _start_values(problem, run.seed)[number])
-        while len(optimizer.trials) < total or optimizer.pending:
-            trials = optimizer.pending
-            if not trials:
+        while True:
+            missing = _missing(run, method, optimizer, len(starts))
+            if missing:
                 begin = time.perf_counter()
-                trials = optimizer.ask(method.batch)
-                asking += time.perf_counter() - begin
-            if not trials:
-                break  # a finite space is exhausted
+                optimizer.ask(missing)
+                asking, asks = asking + time.perf_counter() - begin, asks + 1
+            trials = optimizer.pending
+            if not trials:  # all done, or a finite space is exhausted
+                break
             for trial in trials:
                 optimizer.tell(trial, _evaluate(problem, trial.params, run.seed, trial.number))
-        return _record(run, problem, optimizer.trials, len(starts), asking)
+        timing = {"ask_seconds": round(asking, 3), "asks": asks}  # of this session
+        return _record(run, problem, optimizer.trials, len(starts)) | timing
 
 
-def _record(
-    run: Run, problem: Problem, trials: list[Trial], starts: int, asking: float
-) -> dict[str, Any]:
+def _missing(run: Run, method: Method, optimizer: Optimizer, starts: int) -> int:
+    """Return how many trials the iteration under way still has to ask for.
+
+    A kill between the asks of one batch leaves it in part; it is completed before it is told.
+    """
+    asked = len(optimizer.trials) - starts
+    if optimizer.pending or asked >= run.iterations * method.batch:
+        return -asked % method.batch
+    return method.batch
+
+
+def _record(run: Run, problem: Problem, trials: list[Trial], starts: int) -> dict[str, Any]:
     values = [None if t.value is None else float(f"{t.value:.7g}") for t in trials]
     best = max(trials, key=lambda t: -np.inf if t.value is None else t.value)
     judged = None if problem.judge is None else float(f"{problem.judge(best.params):.7g}")
     return {
         **asdict(run), "starts": starts, "values": values, "judged": judged,
-        "optimum": problem.optimum, "data": problem.data, "ask_seconds": round(asking, 3),
+        "optimum": problem.optimum, "data": problem.data,
     }  # fmt: skip
 
 
@@ -118,7 +128,8 @@ def run_all(
     runs: Iterable[Run], folder: Path, make: TaskMaker, *, workers: int = 1, progress: bool = True
 ) -> None:
     """Perform the runs that have no record yet, and append their records."""
-    missing = [run for run in runs if run not in finished(folder)]
+    done = finished(folder)
+    missing = [run for run in runs if run not in done]
     with tqdm(total=len(missing), disable=not progress, unit="run") as bar:
         for record in _performed(missing, folder, make, workers):
             append_record(folder / f"{record['task']}.jsonl", record)
@@ -157,7 +168,13 @@ def _take_core(cores: Any) -> None:
 def _perform_in(run: Run, folder: Path, make: TaskMaker) -> dict[str, Any]:
     journal = _journal(folder, run)
     journal.parent.mkdir(parents=True, exist_ok=True)
-    return perform(run, make(run.task, run.seed), journal)
+    return perform(run, _made(make, run.task, run.seed), journal)
+
+
+@lru_cache(maxsize=2)
+def _made(make: TaskMaker, task: str, seed: int) -> Problem:
+    """Make a task once for all methods of a seed."""
+    return make(task, seed)
 
 
 def _journal(folder: Path, run: Run) -> Path:
@@ -187,6 +204,18 @@ def records(folder: Path, task: str | None = None) -> list[dict[str, Any]]:
             except json.JSONDecodeError:
                 continue
     return found
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    """Return of each task, method and seed the longest run, or say that there is none."""
+    longest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for record in records(folder):
+        key = record["task"], record["method"], record["seed"]
+        if key not in longest or record["iterations"] > longest[key]["iterations"]:
+            longest[key] = record
+    if not longest:
+        raise ValueError(f"There are no results in {folder}: `thomax bench run` makes them.")
+    return list(longest.values())
 
 
 def finished(folder: Path) -> set[Run]:

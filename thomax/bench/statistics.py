@@ -4,12 +4,13 @@ Notation:
     starts       evaluations before the first iteration
     best         the largest value observed so far
     score        the mean of `best` over the iterations, on a scale where 0 is what the starts
-                 gave and 1 the best value any run of the task has seen
+                 gave and 1 the best value any run of the task has seen; measured from the optimum
+                 where it is known, since the runs of a task may be of different functions
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,8 +18,8 @@ import numpy as np
 Record = Mapping[str, Any]
 Verdict = Literal["holds", "does not hold", "not enough seeds", "not run"]
 
-SMALL = 0.05  # an advantage below this share of the whole improvement counts as none
-EQUAL = 0.10  # and a difference below this one as a tie
+SMALL = 0.05  # share of the whole improvement: what is surely less of an advantage counts as none
+EQUAL = 0.10  # and a difference that is surely less as a tie
 _CONFIDENCE = 0.95
 _FEWEST_SEEDS = 3
 
@@ -31,9 +32,24 @@ def best_by_evaluation(record: Record) -> np.ndarray:
 
 
 def best_by_iteration(record: Record) -> np.ndarray:
-    """Return the best value after the starts and after each iteration: a batch counts as one."""
-    batch = int(str(record["method"]).partition("@")[2] or 1)
-    return best_by_evaluation(record)[::batch]
+    """Return the best value after the starts and after each iteration: a batch counts as one.
+
+    A run that ended early, because its space was exhausted, has found what there is.
+    """
+    best, batch = best_by_evaluation(record), batch_of(record)
+    steps = np.arange(record["iterations"] + 1) * batch
+    return best[np.minimum(steps, len(best) - 1)]
+
+
+def batch_of(record: Record) -> int:
+    """Return how many evaluations an iteration of the run has."""
+    return int(str(record["method"]).partition("@")[2] or 1)
+
+
+def above_optimum(curve: np.ndarray, record: Record) -> np.ndarray:
+    """Measure from the optimum where it is known: runs may be of different functions."""
+    optimum = record.get("optimum")
+    return curve if optimum is None else curve - optimum
 
 
 def mean_and_error(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +57,7 @@ def mean_and_error(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
     length = min(len(curve) for curve in curves)
     stacked = np.array([curve[:length] for curve in curves])
     if len(stacked) == 1:
-        return stacked[0], np.zeros(length)
+        return stacked[0], np.full(length, math.nan)
     return stacked.mean(axis=0), stacked.std(axis=0, ddof=1) / math.sqrt(len(stacked))
 
 
@@ -55,7 +71,7 @@ class Scale:
     @classmethod
     def of(cls, records: Sequence[Record]) -> "Scale":
         """Take the scale from all runs of a task."""
-        curves = [best_by_evaluation(record) for record in records]
+        curves = [above_optimum(best_by_evaluation(r), r) for r in records]
         return cls(float(np.mean([c[0] for c in curves])), max(float(c[-1]) for c in curves))
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
@@ -73,6 +89,7 @@ class Comparison:
     low: float
     high: float
     standardised: float  # the mean over the standard deviation of the differences
+    upto: int = 0  # iterations (or evaluations) that were compared
 
     @classmethod
     def of(cls, differences: Sequence[float]) -> "Comparison":
@@ -102,7 +119,8 @@ class Comparison:
             return "not enough seeds"
         if self.low > -EQUAL and self.high < EQUAL:
             return "holds"
-        return "does not hold" if self.low > 0 or self.high < 0 else "not enough seeds"
+        different = self.low > EQUAL or self.high < -EQUAL
+        return "does not hold" if different else "not enough seeds"
 
     def no_great_loss(self) -> Verdict:
         """Judge the claim that the difference, if negative, is small."""
@@ -113,23 +131,31 @@ class Comparison:
         return "does not hold" if self.high < -EQUAL else "not enough seeds"
 
 
-def scores(
-    records: Sequence[Record], scale: Scale, *, by: Literal["iteration", "evaluation"], upto: int
-) -> dict[int, float]:
-    """Return the score of each seed over the first `upto` iterations or evaluations."""
-    curve = best_by_iteration if by == "iteration" else best_by_evaluation
-    return {r["seed"]: float(scale(curve(r)[1 : upto + 1]).mean()) for r in records}
-
-
 def compare(
     first: Sequence[Record],
     second: Sequence[Record],
     scale: Scale,
     *,
     by: Literal["iteration", "evaluation"] = "iteration",
-) -> Comparison:
-    """Compare two methods over the seeds both have, as far as both go."""
-    curve = best_by_iteration if by == "iteration" else best_by_evaluation
-    upto = min(len(curve(r)) for r in (*first, *second)) - 1
-    one, two = (scores(records, scale, by=by, upto=upto) for records in (first, second))
-    return Comparison.of([one[seed] - two[seed] for seed in sorted(one.keys() & two.keys())])
+) -> Comparison | None:
+    """Compare two methods over the seeds both have, as far as both go; None if there are none."""
+    one, two = ({r["seed"]: r for r in runs} for runs in (first, second))
+    seeds = sorted(one.keys() & two.keys())
+    if not seeds:
+        return None
+    upto = min(_length(r, by) for runs in (one, two) for s, r in runs.items() if s in seeds)
+    differences = [
+        _score(one[s], scale, by, upto) - _score(two[s], scale, by, upto) for s in seeds
+    ]
+    return replace(Comparison.of(differences), upto=upto)
+
+
+def _length(record: Record, by: str) -> int:
+    return int(record["iterations"]) * (1 if by == "iteration" else batch_of(record))
+
+
+def _score(record: Record, scale: Scale, by: str, upto: int) -> float:
+    """Return the mean of the best value over the first steps, on the scale of scores."""
+    curve = best_by_iteration(record) if by == "iteration" else best_by_evaluation(record)
+    steps = np.minimum(np.arange(1, upto + 1), len(curve) - 1)
+    return float(scale(above_optimum(curve[steps], record)).mean())
