@@ -55,9 +55,10 @@ def suggest(
 
 
 def default_policy(space: Space | Pool) -> Policy:
-    """Choose the policy for a space: draws at half the deviation, in pools at the full one.
+    """Choose the policy for a space: draws at half the deviation, unless there are branches.
 
-    Full Thompson draws roam a space of many dimensions for long; a pool has nothing but its rows
-    to roam. docs/how-to-choose.md has the numbers.
+    Full Thompson draws roam a space of many dimensions for long. Branches of a conditional space,
+    and the rows of a pool, have to be roamed. docs/how-to-choose.md has the numbers.
     """
-    return STOBNTSLinear(beta=1.0 if isinstance(space, Pool) else 0.5)
+    roams = isinstance(space, Pool) or any(p.when for p in space.parameters.values())
+    return STOBNTSLinear(beta=1.0 if roams else 0.5)

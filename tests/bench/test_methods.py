@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thomax import CNN, MLP, Categorical, Data, Float, Pool, Search, Space, make_keys
+from thomax import CNN, MLP, Bool, Categorical, Data, Float, Pool, Search, Space, make_keys
 from thomax.bench.figures import FIGURES
 from thomax.bench.methods import NAMES, Method, parse_method
 from thomax.bench.released import (
@@ -55,6 +55,8 @@ def test_auto_is_what_the_optimiser_takes():
     assert parse_method("auto").policy(SPACE).beta == 0.5
     assert parse_method("auto").policy(Space({"c": Categorical(["a", "b"])})).beta == 0.5
     assert parse_method("auto").policy(Pool(X)).beta == 1.0
+    branches = Space({"c": Bool(), "x": Float(0, 1, when={"c": True})})
+    assert parse_method("auto").policy(branches).beta == 1.0
 
 
 def test_each_configuration_has_its_search():
