@@ -35,7 +35,7 @@ test: $(VENV)/.installed-test
 test-integrations: $(VENV)/.installed-integrations
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y postgresql; }
-	$(BIN)/python -m pytest tests/heavy --durations=5
+	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadfile --durations=5
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
