@@ -20,7 +20,7 @@ from thomax.bench.statistics import Record
 from thomax.bench.tasks import TASKS, task
 
 FOLDER, QUICK_FOLDER = Path("build/bench"), Path("build/bench-quick")
-_QUICK_ITERATIONS, _QUICK_DRAWS = 1, 10
+_QUICK_METHODS, _QUICK_ITERATIONS, _QUICK_DRAWS = 4, 1, 10
 _DRAWS, _EXPLORATION_SEEDS = 100, 10
 
 
@@ -66,7 +66,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--iterations", type=_positive, help="after the starting points")
     parser.add_argument("--paper", action="store_true", help="as many iterations as the paper")
     parser.add_argument("--workers", type=_positive, default=1, help="processes (default 1)")
-    quick = f"one seed, one iteration, in {QUICK_FOLDER}: does it run?"
+    quick = f"four methods, one seed, one iteration, in {QUICK_FOLDER}: does it run?"
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--no-progress", action="store_true")
 
@@ -135,7 +135,8 @@ def _chosen_runs(options: argparse.Namespace) -> list[Run]:
         usual = one.paper_iterations if options.paper else one.iterations
         iterations = options.iterations or (_QUICK_ITERATIONS if options.quick else usual)
         seeds = options.seeds or (1 if options.quick else one.seeds)
-        chosen = methods or [_named(method, options.batch) for method in one.methods]
+        some = one.methods[:_QUICK_METHODS] if options.quick else one.methods
+        chosen = methods or [_named(method, options.batch) for method in some]
         runs += one.runs(iterations, range(seeds), chosen)
     return runs
 
