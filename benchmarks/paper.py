@@ -1,7 +1,8 @@
 """Run the paper's experiments, draw its figures and judge its claims.
 
 Results are added to `benchmarks/results/paper`, and `docs/reproduction.md` is written from them;
-what is there already is not run again. With --quick, one seed and four methods of the rover's task in `build`.
+what is there already is not run again. With --quick, one seed and four methods of the rover's task
+in `build`.
 """
 
 import argparse
