@@ -166,7 +166,8 @@ def test_workers_share_a_study_and_survive_one_that_is_killed(storage, tmp_path)
     points = [(t.params["a"], t.params["c"]) for t in resumed]
     assert len({*points}) == len(points)  # of 200
     assert not any("thomax:fallback" in t.system_attrs for t in resumed)
-    assert min(t.value for t in resumed if t.value is not None) == 0
+    # The best point itself may be what the victim was evaluating.
+    assert min(t.value for t in resumed if t.value is not None) < 0.1
 
 
 # What Optuna shows of a thomax run

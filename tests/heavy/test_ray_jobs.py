@@ -123,11 +123,11 @@ DRIVER = textwrap.dedent("""
 
     sys.path.insert(0, sys.argv[1])
     import ray
-    import test_ray
+    import test_ray_jobs
 
     ray.init(address=sys.argv[2], log_to_driver=False)
-    test_ray.tuner_of(
-        test_ray.blank_search(), sys.argv[3], trials=7, seconds=1.5,
+    test_ray_jobs.tuner_of(
+        test_ray_jobs.blank_search(), sys.argv[3], trials=7, seconds=1.5,
         max_concurrent_trials=1, reuse_actors=True,
     ).fit()
 """)
