@@ -36,7 +36,7 @@ test-integrations: $(VENV)/.installed-integrations
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y postgresql; }
 	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadfile --durations=5
-	$(BIN)/python -m pytest tests/test_documentation.py -k "readme and not loop or ray"
+	$(BIN)/python -m pytest tests/test_documentation.py -k "readme or ray"
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
