@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thomax.bench import command, exploration
+from thomax.bench import command, document, exploration
 from thomax.bench.claims import CLAIMS, findings, table
 from thomax.bench.command import main
 from thomax.bench.document import write_document
@@ -102,6 +102,28 @@ def test_the_lander_stands_beside_the_authors_runs(tmp_path, monkeypatch):
     page = (tmp_path / "page.md").read_text()
     assert "| STO-BNTS (paper) | 20 | 92.8 ± 37.8 | 90.5 ± 0.5 |" in page
     assert "| 50 |" not in page
+
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = Path("benchmarks/results/paper")
+
+
+def test_the_committed_page_is_that_of_the_committed_results(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for name in ("draw", "draw_exploration"):
+        monkeypatch.setattr(document, name, lambda *_: None)
+    output = Path("docs/reproduction.md")
+    assert document.page(COMMITTED, output) == output.read_text("utf-8")
+    for link in re.findall(r"!\[.*?\]\((.*?)\)", output.read_text("utf-8")):
+        assert (output.parent / link).exists(), link
+
+
+def test_without_options_a_figure_runs_what_is_committed():
+    known = results(ROOT / COMMITTED)
+    for figure in FIGURES.values():
+        own = [r for r in known if r["task"] == figure.task and r["method"] in figure.methods]
+        assert {r["iterations"] for r in own} <= {figure.iterations}, figure.name
+        assert {r["seed"] for r in own} <= {*range(figure.seeds)}, figure.name
 
 
 def test_regret_is_measured_from_each_runs_own_optimum():

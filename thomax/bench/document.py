@@ -55,6 +55,14 @@ _CLAIMS_HEAD = "| claim | compared | after | difference | 95 % interval | size |
 
 def write_document(folder: Path, output: Path) -> None:
     """Write the page, and the figures beside the results."""
+    text = page(folder, output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+    print(f"wrote {output}")
+
+
+def page(folder: Path, output: Path) -> str:
+    """Draw the figures and return the page that shows them, with links from where it goes."""
     known = results(folder)
     rows = table(findings(known))
     parts = [_HEAD.replace("{folder}", _shown_path(folder)), _summary(rows)]
@@ -74,9 +82,7 @@ def write_document(folder: Path, output: Path) -> None:
             lines += _finals(figure, own)
             lines += _beside_authors(figure, own) if figure.task == "lunar" else []
         parts.append(_section(figure.name, figure.title, lines, rows))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text("\n".join(parts), encoding="utf-8")
-    print(f"wrote {output}")
+    return "\n".join(parts)
 
 
 def _shown_path(folder: Path) -> str:
