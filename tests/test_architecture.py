@@ -10,7 +10,7 @@ LEVELS = [
     {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
      "posterior", "prior", "quasi_newton", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
-    {"design", "maximise", "journal", "lines", "repair", "suggest"},
+    {"design", "history", "maximise", "journal", "lines", "repair", "suggest"},
     {"loop", "optimizer", "shortcuts"},
     {"integrations", "bench"},
     {"report", "cli", "__main__"},

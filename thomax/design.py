@@ -3,7 +3,6 @@
 Point i of a design depends only on the seed, on i, and on the points that came before.
 """
 
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from thomax.data import pad, padded_size
 from thomax.keys import make_key, stream
+from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.posterior import Factor
 from thomax.spaces import Space
@@ -27,7 +27,7 @@ def design_length(initial: Any, space: Space | Pool) -> int:
     if initial is None or initial == "uncertainty":
         parameters = 10 if isinstance(space, Pool) else len(space.parameters)
         return min(20, parameters + 4)
-    if isinstance(initial, bool) or not isinstance(initial, numbers.Integral) or initial < 0:
+    if not is_whole(initial, 0):
         raise ValueError(
             f'Optimizer needs initial to be a whole number >= 0 or "uncertainty", got {initial!r}.'
         )

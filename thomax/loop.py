@@ -1,6 +1,5 @@
 """The loop around ask and tell: batches, executors, progress, interruptions."""
 
-import numbers
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -19,6 +18,7 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 from thomax.journal import Trial
+from thomax.parameters import is_whole
 
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[Any, Trial], None]
@@ -235,16 +235,11 @@ def _check_work(objective: Any, executor: Any, callbacks: Any) -> None:
 def _check_limits(trials: Any, batch: Any, timeout: Any, unfinished: Any) -> None:
     if trials is None and timeout is None:
         raise ValueError("run needs trials= or timeout=, got neither: say when to stop.")
-    if trials is not None and not _is_whole(trials, 0):
+    if trials is not None and not is_whole(trials, 0):
         raise ValueError(f"run needs trials to be a whole number >= 0, got {trials!r}.")
-    if not _is_whole(batch, 1):
+    if not is_whole(batch, 1):
         raise ValueError(f"run needs batch to be a whole number >= 1, got {batch!r}.")
     if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
         raise ValueError(f"run needs timeout to be seconds >= 0, got {timeout!r}.")
     if unfinished not in ("evaluate", "drop"):
         raise ValueError(f'run needs unfinished="evaluate" or "drop", got {unfinished!r}.')
-
-
-def _is_whole(value: Any, low: int) -> bool:
-    is_number = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return is_number and value >= low

@@ -3,22 +3,13 @@
 The journal is the whole state. Every method that changes something first appends one record, then
 applies it; opening an existing journal applies its records again. The random key of trial i
 depends only on the seed and on i, so a resumed run proposes what the unbroken run would have
-proposed.
-
-Records:
-    {"ask": number, "params": {...}}                  a point was proposed
-    {"tell": number, "value": v | null, "error": e}   its value, or why there is none
-    {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
-    {"enqueue": {...}}                                a point to propose next
-    {"drop": number}                                  an unfinished trial given up
+proposed. `thomax.history` says what the records mean.
 """
 
 import math
-import numbers
 import os
 import secrets
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +19,12 @@ import numpy as np
 
 from thomax.data import Data
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
+from thomax.history import History
 from thomax.journal import Journal, Trial
 from thomax.keys import make_keys
 from thomax.loop import Callback, Objective, StopReason, run
 from thomax.maximise import Search
+from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
 from thomax.suggest import Params, Policy, default_policy, suggest
@@ -87,8 +80,7 @@ class Optimizer:
         self._initial_length = design_length(initial, self.space)
         self._search = search or Search()
         self._replicates = replicates
-        self._trials: dict[int, Trial] = {}
-        self._queue: list[Params] = []
+        self._history = History()
         self._rows: dict[int, np.ndarray] = {}
         self._lock = threading.RLock()
         self.seed, self._journal = self._open(journal, seed)
@@ -108,7 +100,7 @@ class Optimizer:
         opened = Journal.open(path, header)
         try:
             for record in opened.records:
-                self._apply(record)
+                self._history.apply(record)
         except (KeyError, TypeError, IndexError, ValueError) as error:
             opened.close()
             raise ValueError(
@@ -120,12 +112,12 @@ class Optimizer:
     @property
     def trials(self) -> list[Trial]:
         """All trials, in the order of their numbers."""
-        return [_copy(t) for t in self._trials.values()]
+        return [_copy(t) for t in self._history.trials.values()]
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not yet told."""
-        return [_copy(t) for t in self._trials.values() if t.state == "pending"]
+        return [_copy(t) for t in self._history.trials.values() if t.state == "pending"]
 
     @property
     def best(self) -> Trial:
@@ -147,7 +139,7 @@ class Optimizer:
         A list is shorter than n, or empty, when every point of a finite space has been proposed;
         without n that is an error.
         """
-        if n is not None and (not _is_whole(n) or n < 1):
+        if n is not None and not is_whole(n, 1):
             raise ValueError(f"ask needs a whole number n >= 1, got {n!r}.")
         with self._lock:
             proposed = self._propose(1 if n is None else int(n))
@@ -251,7 +243,7 @@ class Optimizer:
         except ImportError as error:
             raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
         rows = []
-        for t in self._trials.values():
+        for t in self._history.trials.values():
             own = {"value": t.value, "state": t.state, "error": t.error}
             taken = {"number", *own}
             params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
@@ -269,16 +261,29 @@ class Optimizer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock, which cannot be copied; a file belongs to one optimiser."""
+        if self._journal is not None:
+            raise TypeError(
+                "An optimiser with a journal cannot be copied or pickled, got "
+                f"{self._journal.path}: open the journal again where it is needed."
+            )
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+
     def __repr__(self) -> str:
-        states = [t.state for t in self._trials.values()]
+        states = [t.state for t in self._history.trials.values()]
         counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))) or "no trials"
         return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
 
     def _propose(self, n: int) -> list[Trial]:
         """Serve enqueued points first, then the initial design, then the policy."""
         proposed: list[Trial] = []
-        while self._queue and len(proposed) < n:
-            proposed.append(self._record_ask(self._queue[0]))
+        while self._history.queue and len(proposed) < n:
+            proposed.append(self._record_ask(self._history.queue[0]))
         while len(proposed) < n and self._next_number() < self._initial_length:
             params = self._initial_point()
             if params is None:
@@ -306,7 +311,7 @@ class Optimizer:
         )
 
     def _excluded(self) -> list[Params]:
-        return [] if self._replicates else [t.params for t in self._trials.values()]
+        return [] if self._replicates else [t.params for t in self._history.trials.values()]
 
     def _initial_point(self) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
@@ -321,14 +326,14 @@ class Optimizer:
             )
         # A policy that learns its noise from the values has none yet.
         noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
-        before = [t.params for t in self._trials.values()]
+        before = [t.params for t in self._history.trials.values()]
         return most_uncertain_point(
             self.space, self.seed, number, before, self._excluded(), covariance, noise_std
         )
 
     def _data(self) -> Data:
         """Return what has been told: failures are NaN, larger is better."""
-        told = [t for t in self._trials.values() if t.state in ("complete", "failed")]
+        told = [t for t in self._history.trials.values() if t.state in ("complete", "failed")]
         shape = self.space.shape
         x = np.array([self._row(t) for t in told]).reshape(-1, *shape)
         values = [math.nan if t.value is None else self._sign * t.value for t in told]
@@ -345,13 +350,13 @@ class Optimizer:
         return self._append({"ask": self._next_number(), "params": params})
 
     def _next_number(self) -> int:
-        return next(reversed(self._trials), -1) + 1
+        return next(reversed(self._history.trials), -1) + 1
 
     def _complete(self) -> list[Trial]:
-        return [t for t in self._trials.values() if t.state == "complete"]
+        return [t for t in self._history.trials.values() if t.state == "complete"]
 
     def _why_no_best(self) -> str:
-        failed = [t for t in self._trials.values() if t.state == "failed"]
+        failed = [t for t in self._history.trials.values() if t.state == "failed"]
         if not failed:
             return "There is no best trial yet: tell the value of at least one trial."
         return (
@@ -363,33 +368,8 @@ class Optimizer:
         """Write a record, then apply it: what is not on disk has not happened."""
         if self._journal is not None:
             self._journal.append(record)
-        trial = self._apply(record)
+        trial = self._history.apply(record)
         return None if trial is None else _copy(trial)
-
-    def _apply(self, record: dict[str, Any]) -> Trial | None:
-        """Change the state as the record says: the only place where it changes."""
-        match record:
-            case {"enqueue": params}:
-                self._queue.append(params)
-                return None
-            case {"ask": number, "params": params}:
-                trial = Trial(number, params)
-                if self._queue[:1] == [params]:
-                    self._queue.pop(0)
-            case {"add": number, "params": params}:
-                trial = _finished(Trial(number, params), record)
-            case {"tell": number} if number in self._trials:
-                trial = _finished(self._trials[number], record)
-            case {"drop": number} if number in self._trials:
-                trial = replace(self._trials[number], state="dropped")
-            case {"tell": number} | {"drop": number}:
-                # The ask was damaged, and repair left it out.
-                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
-                return None
-            case _:
-                raise ValueError(f"unknown record {record}")
-        self._trials[trial.number] = trial
-        return trial
 
     def _checked_pending(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else trial
@@ -403,12 +383,8 @@ class Optimizer:
         return int(number)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def _checked_seed(seed: Any) -> int:
-    if not _is_whole(seed):
+    if not is_whole(seed):
         raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
     return int(seed)
 
@@ -416,12 +392,6 @@ def _checked_seed(seed: Any) -> int:
 def _copy(trial: Trial) -> Trial:
     """Hand out a trial of the caller's own: what is done to its params stays there."""
     return replace(trial, params=dict(trial.params))
-
-
-def _finished(trial: Trial, record: Mapping[str, Any]) -> Trial:
-    value = record["value"]
-    state: Literal["complete", "failed"] = "failed" if value is None else "complete"
-    return replace(trial, value=value, state=state, error=record.get("error"))
 
 
 def _checked_value(

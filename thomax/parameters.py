@@ -11,6 +11,7 @@ read and placed again is the same bit for bit, so a replayed journal is the same
 """
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -306,6 +307,12 @@ class Bool(_Listed):
 
     def _scale(self) -> Grid:
         return Grid(2)
+
+
+def is_whole(value: Any, least: float = -math.inf) -> bool:
+    """Say whether a setting is a whole number, and no less than another; True and 1.0 are none."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return whole and value >= least
 
 
 def python_scalar(value: Any) -> Any:

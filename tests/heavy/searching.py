@@ -1,9 +1,18 @@
 """A Ray searcher that is quick to test, and its twin without Ray."""
 
+import pytest
 from ray import tune
 
 from thomax import MLP, Float, Int, Optimizer, Search, STOBNTSLinear
 from thomax.integrations.ray import ThomaxSearch
+
+# Ray and its dependencies warn about themselves.
+RAYS_OWN_WARNINGS = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
 QUICK = Search(candidates=200, restarts=3)

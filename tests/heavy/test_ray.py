@@ -12,6 +12,7 @@ from searching import (
     PLAIN,
     POLICY,
     QUICK,
+    RAYS_OWN_WARNINGS,
     SPACE,
     evaluate,
     flat,
@@ -31,13 +32,7 @@ from thomax import (
 )
 from thomax.integrations.ray import ThomaxSearch
 
-# Ray and its dependencies warn about themselves.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = RAYS_OWN_WARNINGS
 
 
 # Suggesting and completing

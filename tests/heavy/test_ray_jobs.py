@@ -16,6 +16,7 @@ from ray.tune.search import ConcurrencyLimiter
 from searching import (
     POLICY,
     QUICK,
+    RAYS_OWN_WARNINGS,
     SPACE,
     flat,
     loss,
@@ -24,13 +25,7 @@ from searching import (
 
 from thomax.integrations.ray import ThomaxSearch
 
-# Ray and its dependencies warn about themselves.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = RAYS_OWN_WARNINGS
 
 
 @pytest.fixture(scope="module")

@@ -30,11 +30,6 @@ SPACE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
 @pytest.fixture(params=[None, "sqlite"])
 def storage(request, tmp_path):
     return request.param and f"sqlite:///{tmp_path}/study.db"

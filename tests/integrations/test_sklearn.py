@@ -309,7 +309,7 @@ def expected_failures(search):
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings, as they do with GridSearchCV
 @parametrize_with_checks([CLASSIFIER, REGRESSOR], expected_failed_checks=expected_failures)
 def test_scikit_learns_own_checks_pass(estimator, check):
-    check(estimator)
+    check(estimator)  # raises what it finds wrong
 
 
 def test_clones_and_parameters_are_what_was_given():

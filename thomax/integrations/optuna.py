@@ -5,7 +5,7 @@ the trial's number. So any number of workers share a study, and a study that is 
 if it had never stopped.
 """
 
-import numbers
+import math
 import secrets
 import threading
 import warnings
@@ -38,6 +38,7 @@ from thomax.integrations._optuna_trials import (
 )
 from thomax.keys import make_key, stream
 from thomax.maximise import Search
+from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.suggest import Policy, default_policy, suggest
 
@@ -237,8 +238,7 @@ def _own(view: View, point: Point) -> Point:
 
 
 def _whole(name: str, value: Any, least: int | None = None) -> int:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or (least is not None and value < least):
+    if not is_whole(value, -math.inf if least is None else least):
         bound = "" if least is None else f" >= {least}"
         raise ValueError(f"ThomaxSampler needs {name} to be a whole number{bound}, got {value!r}.")
     return int(value)

@@ -27,11 +27,12 @@ except ImportError as error:
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
+from thomax.history import History
 from thomax.integrations._optuna_space import inferred_conditions
 from thomax.integrations._optuna_trials import is_feasible, observed_value, pending_params
 from thomax.journal import Journal, Trial
 from thomax.optimizer import Optimizer
-from thomax.parameters import Bool, Categorical, Float, Int, Parameter
+from thomax.parameters import Categorical, Float, Int, Parameter
 from thomax.pools import Pool
 from thomax.spaces import Space
 
@@ -146,10 +147,8 @@ def _run_of(source: Optimizer | str | os.PathLike[str]) -> _Run:
         return _Run(None, source.space.describe(), source.direction, source.trials)
     journal = Journal.read(source)
     direction = journal.header["direction"]
-    replay = Optimizer({"any": Bool()}, direction=direction)  # records make sense without a space
-    for record in journal.records:
-        replay._apply(record)
-    return _Run(Path(source).stem, journal.header["space"], direction, replay.trials)
+    trials = [*History(journal.records).trials.values()]
+    return _Run(Path(source).stem, journal.header["space"], direction, trials)
 
 
 def _require_same_search(study: Any, run: _Run) -> None:

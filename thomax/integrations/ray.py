@@ -226,18 +226,6 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
             if trial["state"] == "dropped":
                 self._optimizer.drop(asked)
 
-    # Tune pickles the searcher with the Tuner; an optimiser has a lock, which cannot be.
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self._optimizer is None:
-            return dict(vars(self))
-        return {**vars(self), "_optimizer": self._state()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self._optimizer is not None:
-            self._load(state["_optimizer"])
-
 
 def _read_state(path: Path) -> dict[str, Any]:
     try:

@@ -6,7 +6,6 @@ from the scores of those before. Tried with scikit-learn 1.9.
 
 import copy
 import math
-import numbers
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 
 from thomax.journal import Trial
 from thomax.optimizer import Optimizer
+from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
 from thomax.suggest import Policy
@@ -122,7 +122,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _new_optimizer(self) -> Optimizer:
         for name in ("n_trials", "batch"):
             value = getattr(self, name)
-            if not _is_whole(value) or value < 1:
+            if not is_whole(value, 1):
                 raise ValueError(
                     f"ThomaxSearchCV needs {name} to be a whole number >= 1, got {value!r}."
                 )
@@ -136,7 +136,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         if isinstance(self.scoring, list | tuple | set | dict):
             self._score_name([*self.scoring])  # before anything is fitted
         seed = self.random_state
-        if not _is_whole(seed):
+        if not is_whole(seed):
             seed = check_random_state(seed).randint(2**31 - 1)
         return Optimizer(space, copy.deepcopy(self.policy), seed=int(seed), initial=self.initial)
 
@@ -205,23 +205,10 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
             results.update(self._format_results(*self._formatted))
         del self._unfitted, self._formatted
 
-    # An optimiser has a lock, which cannot be pickled: what it was made of can.
-
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {**super().__getstate__()}
         state.pop("_formatted", None)
-        if "optimizer_" in state:
-            own = self.optimizer_
-            state["optimizer_"] = own.space, own.policy, own.seed, self.initial, own.trials
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "optimizer_" in state:
-            space, policy, seed, initial, trials = state["optimizer_"]
-            self.optimizer_ = Optimizer(space, policy, seed=seed, initial=initial)
-            for trial in trials:
-                self.optimizer_.tell(trial.params, trial.value, error=trial.error)
 
 
 class _SameFolds:
@@ -245,7 +232,3 @@ def _failed_row(row: Mapping[str, Any], error_score: float) -> dict[str, Any]:
         is_dict = isinstance(row[key], dict)
         failed[key] = dict.fromkeys(row[key], error_score) if is_dict else error_score
     return failed
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -1,0 +1,50 @@
+"""Records add up to trials, and an optimiser is its records: copies go on alike."""
+
+import copy
+import pickle
+
+import pytest
+
+from thomax import Float, Optimizer
+from thomax.history import History
+
+
+def test_records_change_trials_and_the_queue():
+    history = History([
+        {"enqueue": {"x": 1}}, {"enqueue": {"x": 2}},
+        {"ask": 0, "params": {"x": 1}}, {"tell": 0, "value": 2.0},
+        {"ask": 1, "params": {"x": 5}}, {"tell": 1, "value": None, "error": "no luck"},
+        {"add": 2, "params": {"x": 3}, "value": 4.0}, {"ask": 3, "params": {"x": 6}}, {"drop": 3},
+        {"ask": 4, "params": {"x": 7}},
+    ])  # fmt: skip
+    states = [trial.state for trial in history.trials.values()]
+    assert states == ["complete", "failed", "complete", "dropped", "pending"]
+    assert [t.value for t in history.trials.values()] == [2.0, None, 4.0, None, None]
+    assert history.trials[1].error == "no luck"
+    assert history.queue == [{"x": 2}]  # only what was asked first left it
+
+
+def test_what_belongs_to_no_trial_is_left_out_and_nonsense_refused():
+    with pytest.warns(UserWarning, match="The params of trial 3 are lost"):
+        assert not History([{"tell": 3, "value": 1.0}]).trials
+    with pytest.raises(ValueError, match="unknown record"):
+        History([{"dance": 1}])
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
+def test_a_copy_goes_on_by_itself(copied):
+    optimizer = Optimizer({"x": Float(-1, 1)}, seed=0, initial=2)
+    for trial in optimizer.ask(4):
+        optimizer.tell(trial, trial.params["x"])
+    twin = copied(optimizer)
+    assert twin.ask(2) == optimizer.ask(2)
+    optimizer.tell(4, 1.0)
+    assert len(twin.pending) == 2
+
+
+def test_an_optimiser_with_a_journal_is_not_copied(tmp_path):
+    with (
+        Optimizer({"x": Float(-1, 1)}, journal=tmp_path / "run.jsonl") as optimizer,
+        pytest.raises(TypeError, match=r"cannot be copied or pickled.*run\.jsonl"),
+    ):
+        copy.deepcopy(optimizer)

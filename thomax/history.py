@@ -1,0 +1,63 @@
+"""What an optimiser's records add up to: trials, and points to propose next.
+
+Records:
+    {"ask": number, "params": {...}}                  a point was proposed
+    {"tell": number, "value": v | null, "error": e}   its value, or why there is none
+    {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
+    {"enqueue": {...}}                                a point to propose next
+    {"drop": number}                                  an unfinished trial given up
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from thomax.journal import Trial
+
+
+class History:
+    """Trials by number and the queue of enqueued points, changed by records and nothing else.
+
+    Example:
+        >>> history = History([{"ask": 0, "params": {"x": 1}}, {"tell": 0, "value": 2.0}])
+        >>> history.trials[0].state
+        'complete'
+    """
+
+    def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.trials: dict[int, Trial] = {}
+        self.queue: list[dict[str, Any]] = []
+        for record in records:
+            self.apply(record)
+
+    def apply(self, record: Mapping[str, Any]) -> Trial | None:
+        """Change the state as the record says, and return the trial it is about."""
+        match record:
+            case {"enqueue": params}:
+                self.queue.append(params)
+                return None
+            case {"ask": number, "params": params}:
+                trial = Trial(number, params)
+                if self.queue[:1] == [params]:
+                    self.queue.pop(0)
+            case {"add": number, "params": params}:
+                trial = _finished(Trial(number, params), record)
+            case {"tell": number} if number in self.trials:
+                trial = _finished(self.trials[number], record)
+            case {"drop": number} if number in self.trials:
+                trial = replace(self.trials[number], state="dropped")
+            case {"tell": number} | {"drop": number}:
+                # The ask was damaged, and repair left it out.
+                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
+                return None
+            case _:
+                raise ValueError(f"unknown record {record}")
+        self.trials[trial.number] = trial
+        return trial
+
+
+def _finished(trial: Trial, record: Mapping[str, Any]) -> Trial:
+    value = record["value"]
+    state: Literal["complete", "failed"] = "failed" if value is None else "complete"
+    return replace(trial, value=value, state=state, error=record.get("error"))
