@@ -11,9 +11,9 @@ LEVELS = [
      "posterior", "prior", "quasi_newton", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
     {"design", "history", "maximise", "journal", "lines", "repair", "suggest"},
-    {"loop", "optimizer", "shortcuts"},
+    {"loop", "optimizer", "report", "shortcuts"},
     {"integrations", "bench"},
-    {"report", "cli", "__main__"},
+    {"commands", "cli", "__main__"},
 ]  # fmt: skip
 FORBIDDEN_BELOW = {"json", "logging", "pathlib"}
 FILES = sorted(p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))

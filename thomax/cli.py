@@ -1,17 +1,77 @@
-"""The command `thomax`: what it can do, and where that is."""
+"""The command `thomax`: finds the command that was typed, and turns mistakes into one sentence.
+
+Exit codes: 0 done, 1 a run without a single successful trial, 2 a mistake of the user's,
+130 stopped by Ctrl-C or a signal.
+"""
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module, metadata
+from typing import NoReturn
 
-from thomax.bench import command
+from thomax.commands import COMMANDS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser(
+    with _plain_warnings():
+        try:
+            options = parse(sys.argv[1:] if arguments is None else arguments)
+            code: int = options.act(options) or 0
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except (ValueError, ImportError, OSError, RuntimeError) as error:
+            print(f"thomax: {_one_line(error)}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print("thomax: stopped; the same command goes on from here", file=sys.stderr)
+            return 130
+    return code
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options, with `act` to be called on them, or exit with the user's mistake."""
+    typed = next((word for word in arguments if not word.startswith("-")), None)
+    parser = _Parser(
         prog="thomax", description="Batch neural Thompson sampling for expensive black boxes."
     )
-    areas = parser.add_subparsers(dest="area", required=True)
-    bench = areas.add_parser("bench", help="the paper's experiments and their claims")
-    command.add_arguments(bench)
-    return command.act(parser.parse_args(arguments))
+    version = f"thomax {metadata.version('thomax')}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(dest="area", required=True, metavar="COMMAND")
+    for name, (module, what) in COMMANDS.items():
+        own = commands.add_parser(
+            name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if name == typed:
+            import_module(module).add_arguments(own)
+    if typed != "run":
+        return parser.parse_args(arguments)
+    # What follows the -- is another program's: argparse must not look at it.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return parser.parse_args(arguments[:end], argparse.Namespace(program=[*arguments[end + 1 :]]))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line, without the usage."""
+        self.exit(2, f"thomax: {_one_line(message)}; see {self.prog} --help\n")
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show warnings as sentences, without the line of code that they came from."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"thomax: {_one_line(message)}", file=sys.stderr
+        )
+        yield
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())

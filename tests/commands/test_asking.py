@@ -1,0 +1,201 @@
+"""`thomax suggest` and `thomax tell` make a search out of single commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thomax import Float, Optimizer, Pool, Space
+from thomax.commands.journals import open_again
+from thomax.commands.spacefile import read_space_file
+from thomax.history import History
+from thomax.journal import Journal
+
+MIXED = """
+x = {type = "float", low = -1, high = 1}
+n = {type = "int", low = 1, high = 5}
+kind = {type = "categorical", choices = ["a", "b,c", 7]}
+size = {type = "ordinal", values = [1, 10]}
+on = {type = "bool", when = {kind = "a"}}
+"""
+
+
+def trials():
+    return [*History(Journal.read("lab.jsonl").records).trials.values()]
+
+
+@pytest.fixture
+def asked(thomax, space):
+    """A journal with three pending trials."""
+    done = thomax("suggest", "lab.jsonl", "--space", space(MIXED), "-n", "3", "--json")
+    assert done.code == 0
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_suggestions_are_what_an_optimizer_proposes(thomax, asked):
+    optimizer = Optimizer(read_space_file(Path("space.toml")).space, seed=0, initial=50)
+    expected = [{"number": t.number, "params": t.params} for t in optimizer.ask(5)]
+    assert asked == expected[:3]
+    thomax("tell", "lab.jsonl", "0", "0.5")
+    table = thomax("suggest", "lab.jsonl", "--space", "space.toml", "-n", "2").out.splitlines()
+    assert table[0].split()[:3] == ["trial", "x", "n"]
+    assert [line.split()[0] for line in table[1:]] == ["3", "4"]
+    assert [t.params for t in trials()] == [e["params"] for e in expected]
+
+
+def test_later_suggestions_need_no_space(thomax, asked):
+    for trial in asked:
+        thomax("tell", "lab.jsonl", trial["number"], trial["params"]["x"])
+    done = thomax("suggest", "lab.jsonl", "--json")
+    assert json.loads(done.out)["number"] == 3
+    assert [t.value for t in trials()] == [*(t["params"]["x"] for t in asked), None]
+
+
+@pytest.mark.parametrize("value", ["0.5", "-0.5", "-1e-05", "-.5", "7"])
+def test_a_value_is_recorded(thomax, asked, value):
+    done = thomax("tell", "lab.jsonl", "1", value)
+    assert (done.code, done.out) == (0, "recorded trial 1 in lab.jsonl\n")
+    assert trials()[1].value == float(value)
+
+
+def test_failures_are_recorded_with_their_reason(thomax, asked):
+    thomax("tell", "lab.jsonl", "0", "--failed")
+    thomax("tell", "lab.jsonl", "1", "--failed", "it broke")
+    thomax("tell", "lab.jsonl", "2", "nan")
+    assert [t.error for t in trials()] == ["failed", "it broke", "the value was nan"]
+
+
+POINT = {"x": 0.25, "n": 2, "kind": "a", "size": 10, "on": True}
+
+
+def test_points_of_anybody_are_recorded(thomax, asked):
+    done = thomax("tell", "lab.jsonl", "--params", json.dumps(POINT), "-1e-3")
+    assert done.out == "recorded trial 3 in lab.jsonl\n"
+    assert (trials()[3].params, trials()[3].value) == (POINT, -1e-3)
+    thomax("tell", "lab.jsonl", "--params", json.dumps(POINT), "--failed", "no")
+    assert (trials()[4].params, trials()[4].error) == (POINT, "no")
+
+
+def test_a_table_of_values_is_recorded(thomax, asked, folder):
+    (folder / "r.csv").write_text("number,value,error,note\n2,0.5,,x\n0,,it broke,\n", "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.csv").out.startswith("recorded 2 trials")
+    assert [(t.value, t.error) for t in trials()] == [
+        *[(None, "it broke"), (None, None), (0.5, None)]
+    ]
+
+
+def test_a_table_of_points_is_recorded_with_the_types_of_the_space(thomax, asked, folder):
+    text = '\ufeffx,n,kind,size,on,value\n0.25,2,a,10,true,1\n1,1,"b,c",1,,2\n0,1,7,1,,3\n'
+    (folder / "r.csv").write_text(text, "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.csv").code == 0
+    assert [t.params for t in trials()[3:]] == [
+        POINT,
+        {"x": 1.0, "n": 1, "kind": "b,c", "size": 1},
+        {"x": 0.0, "n": 1, "kind": 7, "size": 1},
+    ]
+    assert [t.value for t in trials()[3:]] == [1, 2, 3]
+
+
+def test_json_lines_of_suggest_come_back_with_values(thomax, asked, folder):
+    lines = [json.dumps({**asked[1], "value": 4}), "", json.dumps({"params": POINT, "error": "e"})]
+    (folder / "r.jsonl").write_text("\n".join(lines), "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.jsonl").code == 0
+    assert trials()[1].value == 4
+    assert (trials()[3].params, trials()[3].error) == (POINT, "e")
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('{"number": 9, "value": 1}', "line 2: trial 9 needs to be pending"),
+        ('{"number": 0, "value": 1}', "line 2: trial 0 needs to be pending, and told once"),
+        ('{"number": 1}', "line 2 needs a value, or an error"),
+        ('{"number": "1", "value": 1}', "line 2 needs a whole number or params, got '1'"),
+        ('{"number": 1, "value": "much"}', "line 2 needs a number as value, got 'much'"),
+        ('{"params": {"x": 3}, "value": 1}', "line 2: Parameter "),
+        ("no json", "line 2 needs a JSON object, got 'no json'"),
+        ("[1]", "line 2 needs a JSON object"),
+    ],
+)
+def test_one_wrong_line_and_nothing_is_recorded(thomax, asked, folder, line, sentence):
+    (folder / "r.jsonl").write_text('{"number": 0, "value": 1}\n' + line, "utf-8")
+    before = trials()
+    done = thomax("tell", "lab.jsonl", "--from", "r.jsonl")
+    assert done.code == 2
+    assert sentence in done.err
+    assert done.err.count("\n") == 1
+    assert trials() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("number,value\nzero,1\n", "line 2 needs a whole number or params, got 'zero'"),
+        ("number,value\n0,1,2\n", "line 2 has more cells"),
+        ("x,colour,value\n0,red,1\n", "line 2: Unknown parameter 'colour'"),
+        ("x,n,kind,size,value\nmuch,1,7,1,1\n", "line 2: Parameter 'x' needs a number"),
+    ],
+)
+def test_a_wrong_table_is_one_line(thomax, asked, folder, text, sentence):
+    (folder / "r.csv").write_text(text, "utf-8")
+    done = thomax("tell", "lab.jsonl", "--from", "r.csv")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert sentence in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tell", "lab.jsonl"], "tell needs one of NUMBER, --params JSON and --from FILE"),
+        (["tell", "lab.jsonl", "0"], "needs one VALUE"),
+        (["tell", "lab.jsonl", "0", "1", "2"], "needs one VALUE"),
+        (["tell", "lab.jsonl", "0", "1", "--failed"], "needs one VALUE, or --failed"),
+        (["tell", "lab.jsonl", "0", "1", "--params", "{}"], "tell needs one of"),
+        (["tell", "lab.jsonl", "0", "much"], "needs a number as value, got 'much'"),
+        (["tell", "lab.jsonl", "zero", "1"], "NUMBER needs to be the whole number"),
+        (["tell", "lab.jsonl", "7", "1"], "trial 7 needs to be pending"),
+        (["tell", "lab.jsonl", "--params", "[]", "1"], "--params needs a JSON object"),
+        (["tell", "lab.jsonl", "--params", "{}", "1"], "'x' is missing"),
+        (["tell", "lab.jsonl", "--from", "r.txt"], "ends in .csv or .jsonl"),
+        (["tell", "lab.jsonl", "--from", "missing.csv"], "missing.csv"),
+        (["tell", "lab.jsonl", "--from", "r.csv", "--failed"], "--from takes no --failed"),
+        (["tell", "other.jsonl", "0", "1"], "other.jsonl does not exist"),
+        (["suggest", "other.jsonl"], "give --space SPACE.toml to create it"),
+        (["suggest", "lab.jsonl", "-n", "0"], "-n needs a whole number >= 1, got 0"),
+        (["suggest", "lab.jsonl", "--space", "other.toml"], "its space"),
+        (["suggest", "space.toml"], "damaged at line 1"),
+    ],
+)
+def test_a_mistake_is_one_line_and_changes_nothing(thomax, asked, folder, arguments, sentence):
+    (folder / "other.toml").write_text("seed = 0\n[parameters]\nx = {type = 'bool'}")
+    before = trials()
+    done = thomax(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert sentence in done.err
+    assert done.err.count("\n") == 1
+    assert trials() == before
+    assert not (folder / "other.jsonl").exists()
+
+
+def test_a_journal_in_use_is_one_line(thomax, asked, folder):
+    with open_again(folder / "lab.jsonl"):
+        for command in (["suggest", "lab.jsonl"], ["tell", "lab.jsonl", "0", "1"]):
+            done = thomax(*command)
+            assert (done.code, done.err.count("\n")) == (2, 1)
+            assert "must have one user at a time" in done.err
+
+
+def test_an_exhausted_space_is_said(thomax, space):
+    done = thomax("suggest", "b.jsonl", "--space", space("b = {type = 'bool'}"), "-n", "3")
+    assert len(done.out.splitlines()) == 3
+    assert done.err == "thomax: every point of the space has been proposed\n"
+
+
+def test_a_space_that_the_header_cannot_describe_is_refused(thomax):
+    Optimizer(Pool([[0.0], [1.0]]), journal="pool.jsonl").close()
+    bounded = Space({"x": Float(0, 1)}, constraint=lambda p: p["x"] < 0.5)
+    Optimizer(bounded, journal="bounded.jsonl").close()
+    for name in ("pool.jsonl", "bounded.jsonl"):
+        done = thomax("suggest", name)
+        assert done.code == 2
+        assert "go on with it from Python" in done.err

@@ -1,0 +1,36 @@
+"""Values and tables as text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_WIDEST = 40  # characters of a cell
+
+
+def as_text(value: Any) -> str:
+    """Return a value as a program reads it: true and false in small letters."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def cell(value: Any) -> str:
+    """Return a value for a table: short, and nothing in it that moves the terminal's cursor."""
+    text = f"{value:.6g}" if isinstance(value, float) else as_text(value)
+    text = text if text.isprintable() else repr(text)[1:-1]
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return rows as aligned text, a column for each key in the order of appearance.
+
+    Example:
+        >>> print(table([{"trial": "9", "x": "0.5"}, {"trial": "10"}]))
+        trial  x
+        9      0.5
+        10
+    """
+    # The error comes last, also where an earlier row has more parameters than the first.
+    names = sorted(dict.fromkeys(n for row in rows for n in row), key=lambda n: n == "error")
+    lines = [dict(zip(names, map(cell, names), strict=True)), *rows]
+    widths = {n: max(len(line.get(n, "")) for line in lines) for n in names}
+    return "\n".join(
+        "  ".join(line.get(n, "").ljust(widths[n]) for n in names).rstrip() for line in lines
+    )
