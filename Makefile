@@ -6,18 +6,21 @@ QUICK ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-integrations lint bench-draws bench-ask bench-optuna bench-paper clean
+.PHONY: help demo test test-integrations lint docs bench-draws bench-ask bench-optuna \
+	bench-paper bench-compare bench-compare-quick clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
 	@echo "make test         run the tests"
 	@echo "make test-integrations  run those that start PostgreSQL, Ray and Dask, and every experiment"
 	@echo "make lint         check style and types"
+	@echo "make docs         build the documentation in build/site"
 	@echo "QUICK=1 makes each of these take less than a minute once installed:"
 	@echo "make bench-draws  time posterior draws against gradient descent"
 	@echo "make bench-ask    time suggestions beside Optuna's samplers"
 	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
 	@echo "make bench-paper  run the paper's experiments and judge its claims (hours)"
+	@echo "make bench-compare compare with Optuna, BoTorch and SMAC (hours); bench-compare-quick"
 
 # One stamp file for each set of extras; a changed pyproject.toml installs again.
 $(VENV)/.installed-%: pyproject.toml
@@ -31,10 +34,12 @@ demo: $(VENV)/.installed-demo
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --ignore=tests/heavy
 
-# PostgreSQL's programs are the only thing that pip cannot install.
+# PostgreSQL's programs and a browser are the only things that pip cannot install.
 test-integrations: $(VENV)/.installed-integrations
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y postgresql; }
+	@command -v chromium >/dev/null || \
+		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
 	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadfile --durations=5
 	$(BIN)/python -m pytest tests/test_documentation.py -k "readme or ray"
 
@@ -42,6 +47,10 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
+	@echo "wrote build/site/index.html"
 
 bench-draws: $(VENV)/.installed-plot
 	$(BIN)/python benchmarks/draws.py $(if $(QUICK),--quick)
@@ -54,6 +63,12 @@ bench-optuna: $(VENV)/.installed-bench
 
 bench-paper: $(VENV)/.installed-tasks
 	$(BIN)/python benchmarks/paper.py $(if $(QUICK),--quick)
+
+bench-compare: $(VENV)/.installed-rivals
+	$(BIN)/python benchmarks/compare.py $(if $(QUICK),--quick)
+
+bench-compare-quick:
+	$(MAKE) bench-compare QUICK=1
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -250,6 +250,12 @@ class Optimizer:
             rows.append({"number": t.number, **params, **own})
         return pd.DataFrame(rows)
 
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write what was found, and what the model makes of it, as one HTML page."""
+        from thomax.report import write_report
+
+        return write_report(self, path)
+
     def close(self) -> None:
         """Release the journal, so that another process can open it."""
         if self._journal is not None:

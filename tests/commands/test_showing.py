@@ -1,8 +1,10 @@
-"""`thomax show` and `thomax repair` need a journal and nothing else."""
+"""`thomax show`, `thomax report` and `thomax repair` need a journal and nothing else."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,31 @@ def test_a_lost_first_line_comes_back_from_the_space_file(thomax, space, folder)
     path.write_bytes(sound.partition(b"\n")[2])
     assert thomax("repair", "lab.jsonl", "--space", "space.toml").code == 0
     assert path.read_bytes() == sound
+
+
+def test_a_report_is_written_beside_the_journal_or_where_it_should_be(thomax, optimizer):
+    assert thomax("report", "s.jsonl").out == "wrote s.html\n"
+    assert "s.jsonl" in Path("s.html").read_text("utf-8")
+    assert thomax("report", "s.jsonl", "--output", "other.html").out == "wrote other.html\n"
+    assert Path("other.html").stat().st_size > 1000
+
+
+def test_a_report_follows_a_journal_until_it_is_interrupted(optimizer):
+    command = [sys.executable, "-m", "thomax", "report", "s.jsonl", "--follow", "0.2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("writing s.html whenever s.jsonl grows")
+        first = _written(Path("s.html"), than=0)
+        optimizer.tell(13, -7.25)
+        _written(Path("s.html"), than=first)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+    assert "-7.25" in Path("s.html").read_text("utf-8")
+
+
+def _written(path, than):
+    """Wait until the file is newer, and return how new it is."""
+    for _ in range(1200):
+        if path.exists() and path.stat().st_mtime_ns > than:
+            return path.stat().st_mtime_ns
+        time.sleep(0.1)
+    raise AssertionError(f"{path} was not written")

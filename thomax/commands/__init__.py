@@ -9,6 +9,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "suggest": ("thomax.commands.suggest", "propose the next points of a search"),
     "tell": ("thomax.commands.tell", "record what came of a point"),
     "show": ("thomax.commands.show", "list the trials of a search"),
+    "report": ("thomax.commands.report", "write a page about a search, to look at"),
     "repair": ("thomax.commands.repair", "rescue a damaged journal"),
     "bench": ("thomax.bench.command", "the paper's experiments and their claims"),
 }

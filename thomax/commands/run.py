@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from thomax.commands import COMMANDS
 from thomax.commands.evaluation import Evaluation
 from thomax.commands.program import Program, require_program
 from thomax.commands.settings import DEFAULTS, RULES, check_setting
@@ -156,6 +155,5 @@ def _text(found: dict[str, Any], trials: list[Trial], logs: Path) -> str:
         )
         lines += [f"  {name} = {cell(value)}" for name, value in best["params"].items()]
         lines.append(f"again: {found['command']}")
-    following = "report" if "report" in COMMANDS else "show"
-    lines.append(f"next: thomax {following} {found['journal']}")
+    lines.append(f"next: thomax report {found['journal']}")
     return "\n".join(lines)

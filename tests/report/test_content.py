@@ -1,0 +1,47 @@
+"""The numbers of a report, against the same numbers computed another way."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from thomax import Trial
+from thomax.report.belief import model_of
+from thomax.report.content import best_so_far, reason_of
+
+
+def test_counts_and_the_best_are_those_of_the_optimiser(mixed, mixed_content):
+    assert mixed_content.counts == Counter(t.state for t in mixed.trials)
+    assert mixed_content.counts == {"complete": 12, "failed": 1, "pending": 2}
+    assert mixed_content.best == mixed.best
+
+
+def test_beliefs_are_means_and_deviations_of_the_models_draws(mixed, mixed_content):
+    complete = [t for t in mixed.trials if t.state == "complete"]
+    keys = np.array([[3, 2**63 + i] for i in range(64)], np.uint64)
+    policy = model_of(mixed.policy, mixed.space)
+    draws = -policy(keys, mixed._data())(mixed.space.encode([t.params for t in complete]))
+    for i, trial in enumerate(complete):
+        mean, std = mixed_content.beliefs[trial.number]
+        assert mean == pytest.approx(draws[:, i].mean(), rel=1e-4)
+        assert std == pytest.approx(draws[:, i].std(ddof=1), rel=1e-3)
+
+
+def test_the_recommended_trial_has_the_best_mean(mixed_content):
+    best = min(mixed_content.beliefs, key=lambda n: mixed_content.beliefs[n][0])
+    assert mixed_content.recommended.number == best
+
+
+def test_the_best_so_far_never_gets_worse(mixed, mixed_content):
+    values = {t.number: t.value for t in mixed.trials if t.state == "complete"}
+    for number, best in best_so_far(mixed_content.run):
+        assert best == min(v for n, v in values.items() if n <= number)
+    assert [n for n, _ in best_so_far(mixed_content.run)] == sorted(values)
+
+
+def test_reasons_are_counted_and_cut(mixed_content):
+    assert mixed_content.reasons == [("ValueError: no luck on this machine", 1)]
+    assert reason_of(Trial(0, {}, state="failed")) == "no reason given"
+    long = reason_of(Trial(0, {}, state="failed", error="x" * 500))
+    assert len(long) == 160
+    assert long.endswith("x…")

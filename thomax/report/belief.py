@@ -1,0 +1,71 @@
+"""What the model believes: posterior draws, evaluated wherever the report looks.
+
+Draws are taken at the full deviation of the posterior, whatever `beta` the search uses to propose
+points, so that a band of 90 % means 90 %.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from thomax.draws import Score
+from thomax.keys import make_keys
+from thomax.policies.gp import GPTS, GPUCB
+from thomax.policies.neural import NeuralUCB
+from thomax.policies.random import Random, Sobol
+from thomax.policies.sto import STOBNTSLinear
+from thomax.pools import Pool
+from thomax.report.run import Run
+from thomax.spaces import Space
+from thomax.suggest import Policy, default_policy
+
+FEWEST_VALUES = 3
+_FIRST_KEY = 2**63  # keys of no trial
+_DRAWS, _FEW_DRAWS = 64, 16
+_MANY_POINTS = 500  # observed points from which on a draw is expensive
+_NO_DRAWS = (GPUCB, NeuralUCB, Random, Sobol)  # scores that are no estimates of the objective
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Posterior draws in the user's units: larger is better only when maximising."""
+
+    draws: Score
+    count: int
+    sign: float
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """Evaluate all draws at points (N, ...): (count, N)."""
+        return self.sign * np.asarray(self.draws(np.asarray(x)), np.float64)
+
+
+def belief_of(run: Run) -> Belief | None:
+    """Draw from the posterior given everything told, or return None if that is too little."""
+    if run.space is None or len(run.complete) < FEWEST_VALUES:
+        return None
+    policy, data = model_of(run.policy, run.space), run.data()
+    cheap = isinstance(policy, STOBNTSLinear | GPTS) and len(data) <= _MANY_POINTS
+    count = _DRAWS if cheap else _FEW_DRAWS
+    return Belief(policy(make_keys(run.seed, count, first=_FIRST_KEY), data), count, run.sign)
+
+
+def model_of(policy: Policy | None, space: Space | Pool) -> Policy:
+    """Return the policy whose draws are the model: the search's own one where it has draws."""
+    if policy is None or isinstance(policy, _NO_DRAWS):
+        policy = default_policy(space)
+    settings: Any = policy
+    return replace(settings, beta=1.0) if hasattr(policy, "beta") else policy
+
+
+def model_note(run: Run) -> str:
+    """Say which model the page shows, where it is not the search's own."""
+    if run.policy is None:
+        return (
+            "A journal does not say which policy proposed its trials: "
+            "the model here is the default one."
+        )
+    if isinstance(run.policy, _NO_DRAWS):
+        name = type(run.policy).__name__
+        return f"{name} has no posterior draws: the model here is the default one."
+    return ""

@@ -1,0 +1,113 @@
+"""Everything a report says, as numbers and names: no figures and no HTML."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from thomax.journal import Trial
+from thomax.keys import make_key, stream
+from thomax.pools import Pool
+from thomax.report.axes import Axis, axis_of, axis_of_values
+from thomax.report.belief import Belief, belief_of, model_note
+from thomax.report.candidates import Candidates, candidates_of, pictures_of
+from thomax.report.diagnostics import Diagnostics, diagnose
+from thomax.report.importance import Importance, importance_of
+from thomax.report.run import Run, value_of
+from thomax.report.slices import Pair, Slice, cuts_of
+from thomax.spaces import Space
+
+MOST_BEST, MOST_PICTURES = 20, 12
+_RANDOM_POINTS, _RANDOM_CANDIDATES = 21, 22  # streams of the seed's key
+_LONGEST_REASON = 160
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the page shows; what the model has no say in yet is None or empty."""
+
+    run: Run
+    written: datetime
+    counts: dict[str, int]
+    best: Trial | None
+    recommended: Trial | None
+    beliefs: dict[int, tuple[float, float]]
+    note: str
+    axes: dict[str, Axis]
+    importance: Importance | None
+    slices: list[Slice]
+    pairs: list[Pair]
+    candidates: Candidates | None
+    pictures: list[str]
+    reasons: list[tuple[str, int]]
+    diagnostics: Diagnostics
+
+
+def gather(run: Run) -> Content:
+    """Ask the model everything that the page shows."""
+    belief = belief_of(run)
+    beliefs = _at_trials(run, belief)
+    preferred = sorted(
+        run.complete, key=lambda t: -run.sign * beliefs[t.number][0] if beliefs else 0
+    )
+    importance, candidates = None, None
+    slices: list[Slice] = []
+    pairs: list[Pair] = []
+    if belief is not None and isinstance(run.space, Space):
+        rng = stream(make_key(run.seed), _RANDOM_POINTS)
+        importance = importance_of(belief.values, run.space, rng)
+        slices, pairs = cuts_of(run, run.space, belief, importance.ranking, preferred)
+    if belief is not None and isinstance(run.space, Pool):
+        rng = stream(make_key(run.seed), _RANDOM_CANDIDATES)
+        candidates = candidates_of(run, run.space, belief, rng)
+    best = run.by_value
+    images = run.space if isinstance(run.space, Pool) else None
+    return Content(
+        run=run,
+        written=datetime.now().astimezone(),
+        counts=dict(Counter(t.state for t in run.trials)),
+        best=best[0] if best else None,
+        recommended=preferred[0] if beliefs else None,
+        beliefs=beliefs,
+        note=model_note(run),
+        axes=_axes(run),
+        importance=importance,
+        slices=slices,
+        pairs=pairs,
+        candidates=candidates,
+        pictures=[] if images is None else pictures_of(images, best[:MOST_PICTURES]),
+        reasons=Counter(reason_of(t) for t in run.failed).most_common(),
+        diagnostics=diagnose(run),
+    )
+
+
+def reason_of(trial: Trial) -> str:
+    """Return why a trial failed, in one line of bounded length."""
+    words = " ".join((trial.error or "no reason given").split())
+    return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
+
+
+def best_so_far(run: Run) -> list[tuple[int, float]]:
+    """Return the best value up to each complete trial."""
+    trials = sorted(run.complete, key=lambda t: t.number)
+    best = np.maximum.accumulate([run.sign * value_of(t) for t in trials])
+    return [(t.number, run.sign * float(b)) for t, b in zip(trials, best, strict=True)]
+
+
+def _at_trials(run: Run, belief: Belief | None) -> dict[int, tuple[float, float]]:
+    """Return the posterior's mean and standard deviation at every complete trial."""
+    if belief is None:
+        return {}
+    draws = belief.values(run.encode(run.complete))
+    means, stds = draws.mean(0).tolist(), draws.std(0, ddof=1).tolist()
+    return {t.number: (m, s) for t, m, s in zip(run.complete, means, stds, strict=True)}
+
+
+def _axes(run: Run) -> dict[str, Axis]:
+    if isinstance(run.space, Space):
+        return {name: axis_of(name, p) for name, p in run.space.parameters.items()}
+    # The index and the name of a candidate say nothing; the columns of a table do.
+    names = [name for name in run.parameters if name not in ("index", "name")]
+    seen = {name: [t.params[name] for t in run.trials if name in t.params] for name in names}
+    return {name: axis_of_values(name, values) for name, values in seen.items()}

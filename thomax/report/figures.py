@@ -1,0 +1,257 @@
+"""Figures of the trials: what was observed. Plain dictionaries that plotly.js draws.
+
+Only drawn as SVG: plotly's own parallel coordinates need WebGL and compile code at run time,
+which the page's security policy forbids.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from thomax.journal import Trial
+from thomax.report.axes import Axis
+from thomax.report.content import Content, best_so_far
+from thomax.report.run import value_of
+from thomax.report.text import brief, hover, label, number
+
+Figure = dict[str, Any]
+Stops = list[tuple[float, tuple[int, int, int]]]
+
+BLUE, ORANGE, RED = "#3b82f6", "#f59e0b", "#e11d48"
+GRID = "rgba(128,128,128,0.22)"
+_SHADE = "rgba(128,128,128,0.10)"
+_COLOURS: Stops = [(0.0, (148, 163, 184)), (0.6, (59, 130, 246)), (1.0, (225, 29, 72))]
+_MOST_LINES = 400  # trials in parallel coordinates
+_MOST_SHADES = 200  # batches
+_INACTIVE = -0.14  # below all values
+
+
+def plain(values: Any) -> list[Any]:
+    """Return numbers as JSON has them, six digits long: NaN is null."""
+    return [float(f"{v:.6g}") if np.isfinite(v) else None for v in np.asarray(values, float)]
+
+
+def layout(**own: Any) -> Figure:
+    """Return the layout that all figures share, completed by a figure's own."""
+    axis = {"gridcolor": GRID, "zeroline": False, "automargin": True}
+    shared = {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 52, "r": 14, "t": 14, "b": 42},
+        "showlegend": False,
+        "hovermode": "closest",
+        "dragmode": False,
+        "xaxis": axis | own.pop("xaxis", {}),
+        "yaxis": axis | own.pop("yaxis", {}),
+    }
+    return shared | own
+
+
+def convergence(content: Content) -> Figure:
+    """Draw every value, the best so far, the model's belief, and failures at the bottom."""
+    run = content.run
+    steps = best_so_far(run)
+    dots = {
+        "x": [t.number for t in run.complete],
+        "y": plain([value_of(t) for t in run.complete]),
+        "mode": "markers",
+        "name": "observed",
+        "marker": {"color": BLUE, "size": 7, "opacity": 0.85},
+        "hoverinfo": "text",
+        "hovertext": [hover(t) for t in run.complete],
+    }
+    line = {
+        "x": [n for n, _ in steps],
+        "y": plain([v for _, v in steps]),
+        "mode": "lines",
+        "name": "best so far",
+        "line": {"shape": "hv", "color": RED, "width": 2},
+        "hoverinfo": "skip",
+    }
+    return {
+        "data": [*_belief_bars(content), line, dots, *_failures(run.failed)],
+        "layout": layout(
+            xaxis={"title": {"text": "trial"}, "rangemode": "tozero"},
+            yaxis={"title": {"text": "value", "standoff": 10}},
+            yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+            showlegend=True,
+            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+            margin={"l": 52, "r": 14, "t": 30, "b": 42},
+            shapes=_batch_shades(run.batches),
+        ),
+    }
+
+
+def _belief_bars(content: Content) -> list[Figure]:
+    trials = content.run.complete if content.beliefs else []
+    if not trials:
+        return []
+    means, stds = np.array([content.beliefs[t.number] for t in trials]).T
+    texts = [
+        f"{brief(t)}<br>model {number(m)} ± {number(2 * s)}"
+        for t, m, s in zip(trials, means, stds, strict=True)
+    ]
+    return [
+        {
+            "x": [t.number for t in trials],
+            "y": plain(means),
+            "error_y": {"array": plain(2 * stds), "color": ORANGE, "thickness": 1, "width": 0},
+            "mode": "markers",
+            "name": "model ± 2 sd",
+            "opacity": 0.6,
+            "marker": {"color": ORANGE, "symbol": "line-ew-open", "size": 7},
+            "hoverinfo": "text",
+            "hovertext": texts,
+        }
+    ]
+
+
+def _failures(failed: list[Trial]) -> list[Figure]:
+    if not failed:
+        return []
+    return [
+        {
+            "x": [t.number for t in failed],
+            "y": [0.03] * len(failed),
+            "yaxis": "y2",
+            "mode": "markers",
+            "name": "failed",
+            "marker": {"color": RED, "symbol": "x", "size": 8},
+            "hoverinfo": "text",
+            "hovertext": [hover(t, label(t.error or "", 80)) for t in failed],
+        }
+    ]
+
+
+def _batch_shades(batches: list[list[int]]) -> list[Figure]:
+    """Shade every second batch, unless all are single trials or there are too many to tell."""
+    if len(batches) > _MOST_SHADES or all(len(batch) == 1 for batch in batches):
+        return []
+    return [
+        {
+            "type": "rect", "layer": "below", "line": {"width": 0}, "fillcolor": _SHADE,
+            "x0": min(batch) - 0.5, "x1": max(batch) + 0.5,
+            "yref": "paper", "y0": 0, "y1": 1,
+        }
+        for batch in batches[::2]
+    ]  # fmt: skip
+
+
+def convergence_views(content: Content) -> dict[str, Figure]:
+    """Return the ways to look at the values: what each button changes of the layout."""
+    values = np.array([value_of(t) for t in content.run.complete])
+    if len(values) < 4:
+        return {}
+    views: dict[str, Figure] = {"all values": {"yaxis.type": "linear", "yaxis.autorange": True}}
+    best, middle = float(content.run.sign * (content.run.sign * values).max()), np.median(values)
+    if best != middle:
+        pad = 0.06 * (best - middle)
+        ends = sorted([float(middle - pad), float(best + pad)])
+        views["better half"] = {"yaxis.type": "linear", "yaxis.range": plain(ends)}
+    if values.min() > 0 and values.max() > 50 * values.min():
+        views["logarithmic"] = {"yaxis.type": "log", "yaxis.autorange": True}
+    return views if len(views) > 1 else {}
+
+
+def parallel(content: Content) -> Figure:
+    """Draw each trial as a line across its parameters, the best ones red and on top."""
+    axes = [*content.axes.values()]
+    trials = content.run.by_value[:_MOST_LINES][::-1]
+    low, high = colour_range(content)
+    shares = np.clip([(value_of(t) - low) / ((high - low) or 1.0) for t in trials], 0, 1)
+    lines = [_line(t, axes, float(share)) for t, share in zip(trials, shares, strict=True)]
+    bar = {
+        "x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip",
+        "marker": {
+            "color": [low], "cmin": min(low, high), "cmax": max(low, high), "showscale": True,
+            "colorscale": [[s, colour_at(s)] for s, _ in _COLOURS], "reversescale": high < low,
+            "colorbar": {"thickness": 10, "outlinewidth": 0, "len": 0.9, "title": {"text": ""}},
+        },
+    }  # fmt: skip
+    texts = [text for i, axis in enumerate(axes) for text in _texts(i, axis, trials)]
+    low_end = -0.2 if _some_inactive(trials, axes) else -0.06
+    return {
+        "data": [*lines, bar],
+        "layout": layout(
+            xaxis={"visible": False, "range": [-0.55, len(axes) - 0.4], "fixedrange": True},
+            yaxis={"visible": False, "range": [low_end, 1.26], "fixedrange": True},
+            shapes=[_upright(i) for i in range(len(axes))],
+            annotations=texts,
+            margin={"l": 14, "r": 14, "t": 4, "b": 10},
+        ),
+    }  # fmt: skip
+
+
+def parallel_views(content: Content) -> dict[str, Figure]:
+    """Return which lines each button shows; the last trace is the colour bar."""
+    count = min(len(content.run.complete), _MOST_LINES)
+    if count < 10:
+        return {}
+    kept = {"all": count, "best quarter": -(-count // 4), "best tenth": -(-count // 10)}
+    return {
+        name: {"visible": [False] * (count - k) + [True] * (k + 1)} for name, k in kept.items()
+    }
+
+
+def colour_range(content: Content) -> tuple[float, float]:
+    """Return the values at the ends of the colours: a poor one, so that outliers do not rule."""
+    values = content.run.sign * np.array([value_of(t) for t in content.run.complete])
+    poor, best = content.run.sign * np.quantile(values, [0.1, 1.0])
+    return float(poor), float(best)
+
+
+def colour_at(share: float) -> str:
+    """Return the colour between poor (0) and best (1).
+
+    Example:
+        >>> colour_at(1.0)
+        'rgb(225,29,72)'
+    """
+    stops, colours = zip(*_COLOURS, strict=True)
+    red, green, blue = (round(np.interp(share, stops, c)) for c in zip(*colours, strict=True))
+    return f"rgb({red},{green},{blue})"
+
+
+def _line(trial: Trial, axes: list[Axis], share: float) -> Figure:
+    y = [
+        axis.unit(trial.params[axis.name]) if axis.name in trial.params else _INACTIVE
+        for axis in axes
+    ]
+    return {
+        "x": [*range(len(axes))],
+        "y": plain(y),
+        "mode": "lines+markers",
+        "line": {"color": colour_at(share), "width": 1 + 1.5 * share},
+        "marker": {"size": 4},
+        "opacity": 0.35 + 0.6 * share,
+        "hoverinfo": "text",
+        "hovertext": hover(trial),
+    }
+
+
+def _upright(i: int) -> Figure:
+    return {
+        "type": "line", "x0": i, "x1": i, "y0": 0, "y1": 1, "layer": "below",
+        "line": {"color": "rgba(128,128,128,0.6)", "width": 1},
+    }  # fmt: skip
+
+
+def _some_inactive(trials: list[Trial], axes: list[Axis]) -> bool:
+    return any(axis.name not in t.params for t in trials for axis in axes)
+
+
+def _texts(i: int, axis: Axis, trials: list[Trial]) -> list[Figure]:
+    """Return the name of an axis, in one of two rows so that neighbours fit, and its ticks."""
+    name = {
+        "x": i, "y": 1.2 if i % 2 else 1.1, "text": label(axis.name, 22), "showarrow": False,
+    }  # fmt: skip
+    ticks = [(unit, label(text, 14)) for unit, text in axis.ticks()]
+    if _some_inactive(trials, [axis]):
+        ticks.append((_INACTIVE, "–"))
+    return [name] + [
+        {
+            "x": i, "y": unit, "text": text, "showarrow": False, "xanchor": "left", "xshift": 4,
+            "font": {"size": 10 if unit >= 0 else 13},
+        }
+        for unit, text in ticks
+    ]  # fmt: skip

@@ -1,0 +1,75 @@
+"""The page of a report: one file, nothing loaded from elsewhere, every text escaped.
+
+The page may only run the two scripts whose checksums its security policy names: whatever a
+hostile name or error text smuggles in is not executed.
+"""
+
+import base64
+import hashlib
+from html import escape
+from importlib.resources import files
+
+from thomax.report.content import Content
+from thomax.report.pieces import Sheet
+from thomax.report.sections import SECTIONS
+from thomax.report.text import script_json
+
+_FILES = ("style.css", "script.js")
+_ENDED = ("complete", "failed", "dropped")
+
+
+def render(content: Content, plotly: str, refresh: int | None = None) -> str:
+    """Return the page as text, with plotly.js inside."""
+    sheet = Sheet()
+    for add in SECTIONS:
+        add(sheet, content)
+    style, script = (files("thomax.report").joinpath(f).read_text("utf-8") for f in _FILES)
+    reload = "" if refresh is None else f'<meta http-equiv="refresh" content="{refresh}">'
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_security_policy(plotly, script)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{reload}
+<title>{escape(content.run.name)} – thomax</title>
+<style>{style}</style>
+</head>
+<body>
+{_header(content)}
+<nav><div>{"".join(sheet.links)}</div></nav>
+<main>
+<noscript><p class="note">The figures need JavaScript; the tables do not.</p></noscript>
+{"".join(sheet.sections)}
+</main>
+<footer>Written by thomax. This file is complete: it loads nothing from the network.</footer>
+<script type="application/json" id="figures">{script_json(sheet.figures)}</script>
+<script>{plotly}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _security_policy(*scripts: str) -> str:
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _header(content: Content) -> str:
+    run = content.run
+    counts = [f"{content.counts[s]} {s}" for s in _ENDED if content.counts.get(s)]
+    facts = [
+        "maximise" if run.sign > 0 else "minimise",
+        "1 trial" if len(run.trials) == 1 else f"{len(run.trials)} trials",
+        *counts,
+    ]
+    items = [f"<li>{fact}</li>" for fact in facts]
+    if pending := content.counts.get("pending"):
+        items.append(f'<li class="running">still running: {pending} pending</li>')
+    items.append(f"<li>written {content.written:%Y-%m-%d %H:%M:%S %Z}</li>")
+    return f'<header><h1>{escape(run.name)}</h1>\n<ul class="facts">{"".join(items)}</ul></header>'

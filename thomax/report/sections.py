@@ -1,0 +1,255 @@
+"""The sections of a page, each with a sentence on how to read it."""
+
+from collections.abc import Sequence
+from html import escape
+
+from thomax.journal import Trial
+from thomax.report import figures, model_figures
+from thomax.report.belief import FEWEST_VALUES
+from thomax.report.content import MOST_BEST, Content, reason_of
+from thomax.report.pieces import (
+    Sheet,
+    big,
+    grid,
+    inline,
+    params_json,
+    params_table,
+    table,
+    view_buttons,
+)
+from thomax.report.run import value_of
+from thomax.report.text import number, shown
+
+_MOST_FAILURES = 50
+
+
+def _best(sheet: Sheet, content: Content) -> None:
+    how = "The best value that was observed, and the point that the model would choose."
+    best = content.best
+    if best is None:
+        sheet.add("best", "Best", how, "<p>No trial has a value yet.</p>")
+        return
+    own_json = "" if content.recommended in (None, best) else params_json(best)
+    observed = (
+        f"<h3>Best observed</h3>{big(number(value_of(best)))}"
+        f"<p>trial {best.number}{_model_text(content, best)}</p>{params_table(best)}{own_json}"
+    )
+    model = f"<h3>Recommended by the model</h3>{_recommended(content, best)}"
+    columns = f'<div class="columns"><div>{observed}</div><div>{model}</div></div>'
+    sheet.add("best", "Best", how, columns, _note(content))
+
+
+def _recommended(content: Content, best: Trial) -> str:
+    trial = content.recommended
+    if trial is None:
+        return f"<p>{_why_no_model(content)}</p>{params_json(best)}"
+    if trial == best:
+        return f"<p>The same trial: the model, too, expects most of it.</p>{params_json(best)}"
+    return (
+        f"{big(number(content.beliefs[trial.number][0]))}<p>expected of trial {trial.number}, "
+        f"where {number(value_of(trial))} was observed. With noise the best observed value "
+        f"flatters; the posterior mean does so less.</p>{params_table(trial)}{params_json(trial)}"
+    )
+
+
+def _convergence(sheet: Sheet, content: Content) -> None:
+    how = (
+        "Each dot is an observed value; the red line is the best so far, crosses at the bottom "
+        "are failures. Orange is what the model now believes of each point, ± 2 standard "
+        "deviations. "
+    ) + ("Shading separates batches." if content.run.batches else "")
+    if not content.run.complete and not content.run.failed:
+        sheet.add("convergence", "Convergence", how, "<p>Nothing has been told yet.</p>")
+        return
+    views = view_buttons("convergence", figures.convergence_views(content))
+    place = sheet.figure("convergence", figures.convergence(content), 420)
+    sheet.add("convergence", "Convergence", how, views, place)
+
+
+def _parallel(sheet: Sheet, content: Content) -> None:
+    how = (
+        "Each line is a trial, crossing every parameter at its value; red lines are the best. "
+        "Where red lines come together, the parameter matters; “–” means inactive."
+    )
+    if not content.run.complete or not content.axes:
+        return
+    views = view_buttons("parallel", figures.parallel_views(content))
+    width = 90 * len(content.axes)
+    place = sheet.figure("parallel", figures.parallel(content), 440)
+    wide = f'<div class="scroll"><div style="min-width:{width}px">{place}</div></div>'
+    sheet.add("parallel", "Parameters", how, views, wide)
+
+
+def _importance(sheet: Sheet, content: Content) -> None:
+    found = content.importance
+    if found is None:
+        return
+    how = (
+        "How much of the variation of the model's mean over the whole space each parameter "
+        f"explains, alone and with interactions (Sobol indices from {found.points} random points, "
+        "each parameter moved through its range). The longer the grey line, 5–95 % of the "
+        "posterior draws, the less is known yet about what the parameter does alone."
+    )
+    height = 90 + 30 * len(found.names)
+    place = sheet.figure("importance", model_figures.importance_bars(found), height)
+    sheet.add("importance", "Importance", how, place)
+
+
+def _slices(sheet: Sheet, content: Content) -> None:
+    if not content.slices:
+        return
+    how = (
+        "The model along one parameter, the others as in the recommended trial: mean (line), "
+        "5–95 % band, three draws (dotted). Blue dots are all observed values, whatever their "
+        "other parameters: they need not follow the line."
+    )
+    ends = model_figures.value_range(content)
+    ones = [
+        sheet.figure(f"slice-{i}", model_figures.slice_figure(content, cut, ends), 240)
+        for i, cut in enumerate(content.slices)
+    ]
+    twos = [
+        sheet.figure(f"pair-{i}", model_figures.pair_figure(content, cut), 290)
+        for i, cut in enumerate(content.pairs)
+    ]
+    heading = (
+        "<h3>Two at a time</h3><p class='how'>The posterior mean over two parameters; bright is "
+        "good, and white dots are trials.</p>"
+    )
+    sheet.add(
+        "slices",
+        "Slices",
+        how,
+        grid(ones),
+        (heading + grid(twos)) if twos else "",
+        _others(content),
+    )
+
+
+def _others(content: Content) -> str:
+    """Say through which trials the slices go that the recommended one cannot serve."""
+    recommended = content.recommended
+    through = {
+        cut.name: cut.centre.number
+        for cut in content.slices
+        if recommended is not None and cut.centre.number != recommended.number
+    }
+    if not through:
+        return ""
+    listed = ", ".join(f"{escape(shown(name))} (trial {n})" for name, n in through.items())
+    return (
+        "<p class='note'>Inactive in the recommended trial, so cut through the best expected one "
+        f"that has them: {listed}.</p>"
+    )
+
+
+def _candidates(sheet: Sheet, content: Content) -> None:
+    found = content.candidates
+    if found is None:
+        return
+    how = (
+        f"The candidates that the model expects most of, best first, out of {found.scored} "
+        "scored: mean and 5–95 % band. A blue dot is the observed value of an evaluated one."
+    )
+    place = sheet.figure("candidates", model_figures.candidates_figure(content, found), 380)
+    sheet.add("candidates", "Candidates", how, place)
+
+
+def _failures(sheet: Sheet, content: Content) -> None:
+    failed = content.run.failed
+    how = "Trials that ended without a value; the model treats them as worst and keeps away."
+    if not failed:
+        sheet.add("failures", "Failures", how, "<p>None.</p>")
+        return
+    counted = [(str(n), escape(r)) for r, n in content.reasons[:_MOST_FAILURES]]
+    reasons = table(("count", "reason"), counted, wide=[1])
+    latest = sorted(failed, key=lambda t: -t.number)[:_MOST_FAILURES]
+    each = [(str(t.number), escape(reason_of(t)), escape(inline(t))) for t in latest]
+    more = (
+        f"<p>… and {len(failed) - len(latest)} earlier.</p>" if len(failed) > len(latest) else ""
+    )
+    sheet.add(
+        "failures", "Failures", how, reasons, "<h3>One by one, latest first</h3>",
+        table(("trial", "reason", "params"), each, wide=[1, 2]), more,
+    )  # fmt: skip
+
+
+def _table(sheet: Sheet, content: Content) -> None:
+    how = f"The {MOST_BEST} best observed trials, and what the model believes of them."
+    trials = content.run.by_value[:MOST_BEST]
+    if not trials:
+        return
+    names = content.run.parameters
+    rows = [
+        (
+            str(t.number),
+            number(value_of(t)),
+            _belief_text(content, t),
+            *(escape(shown(t.params[name])) if name in t.params else "–" for name in names),
+        )
+        for t in trials
+    ]
+    head = ("trial", "value", "model ± 2 sd", *(escape(shown(name, 40)) for name in names))
+    sheet.add("trials", "Best trials", how, _gallery(content, trials), table(head, rows))
+
+
+def _gallery(content: Content, trials: Sequence[Trial]) -> str:
+    if not content.pictures:
+        return ""
+    pictures = [
+        f'<figure><img src="{uri}" alt="candidate of trial {t.number}"><figcaption>'
+        f"<b>{number(value_of(t))}</b><br>{escape(inline(t, 60))}</figcaption></figure>"
+        for uri, t in zip(content.pictures, trials, strict=False)
+    ]
+    return f'<div class="gallery">{"".join(pictures)}</div><h3>In numbers</h3>'
+
+
+def _draws(sheet: Sheet, content: Content) -> None:
+    how = (
+        "How fresh posterior draws are doing at this number of values: a certificate says by "
+        "which factor training has reduced the gradient of the loss."
+    )
+    found = content.diagnostics
+    rows = [
+        (str(i + 1), number(c.relative_gradient), number(c.loss), str(c.iterations))
+        for i, c in enumerate(found.certificates)
+    ]
+    head = ("draw", "relative gradient", "loss", "iterations")
+    known = content.run.space is not None
+    exact = "<p>Draws of this policy are not trained step by step: no certificate is needed.</p>"
+    facts = [(f"<b>{escape(name)}</b>", escape(value)) for name, value in found.facts.items()]
+    sheet.add(
+        "draws", "Draws", how, table(head, rows) if rows else exact if known else "",
+        table((), facts, wide=[1]),
+    )  # fmt: skip
+
+
+def _belief_text(content: Content, trial: Trial) -> str:
+    if trial.number not in content.beliefs:
+        return "–"
+    mean, std = content.beliefs[trial.number]
+    return f"{mean:.4g} ± {2 * std:.2g}"
+
+
+def _model_text(content: Content, trial: Trial) -> str:
+    if trial.number not in content.beliefs:
+        return ""
+    return f"; the model believes {_belief_text(content, trial)}"
+
+
+def _why_no_model(content: Content) -> str:
+    if content.run.space is None:
+        return (
+            "A journal holds a checksum of its pool, not the candidates: for what the model "
+            "believes, write the report from the optimiser."
+        )
+    return f"The model has a say from {FEWEST_VALUES} values on."
+
+
+def _note(content: Content) -> str:
+    return f'<p class="note">{escape(content.note)}</p>' if content.note else ""
+
+
+SECTIONS = (
+    _best, _convergence, _parallel, _slices, _importance, _candidates, _failures, _table, _draws
+)  # fmt: skip

@@ -1,0 +1,116 @@
+"""Cuts through the model: one or two parameters move, the others stay at a good trial."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from thomax.journal import Trial
+from thomax.parameters import Categorical, Ordinal, Parameter
+from thomax.report.belief import Belief
+from thomax.report.run import Run
+from thomax.spaces import Space
+
+MOST_SLICES, MOST_PAIRED = 12, 4
+_POINTS, _PAIR_POINTS = 41, 21
+_MOST_CHOICES = 30
+_SAMPLES = 3  # draws that are shown one by one
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The belief along one parameter: mean, 5–95 % band and a few draws."""
+
+    name: str
+    centre: Trial
+    values: list[Any]
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    samples: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The mean belief over two parameters, a row for each value of the second."""
+
+    names: tuple[str, str]
+    centre: Trial
+    values: tuple[list[Any], list[Any]]
+    mean: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Cut:
+    names: tuple[str, ...]
+    centre: Trial
+    values: list[list[Any]]
+    rows: np.ndarray
+
+
+def cuts_of(
+    run: Run, space: Space, belief: Belief, ranking: Sequence[str], preferred: Sequence[Trial]
+) -> tuple[list[Slice], list[Pair]]:
+    """Cut along the most important parameters, through the first preferred trial that has them.
+
+    A parameter that no trial had active is left out.
+    """
+    wanted: list[tuple[str, ...]] = [(name,) for name in ranking[:MOST_SLICES]]
+    wanted += combinations(ranking[:MOST_PAIRED], 2)
+    cuts = [cut for names in wanted if (cut := _cut(run, space, names, preferred)) is not None]
+    if not cuts:
+        return [], []
+    # One call for all: every size of input compiles anew.
+    values = belief.values(np.concatenate([cut.rows for cut in cuts]))
+    parts = np.split(values, np.cumsum([len(cut.rows) for cut in cuts])[:-1], axis=1)
+    found = [*zip(cuts, parts, strict=True)]
+    return (
+        [_slice(cut, part) for cut, part in found if len(cut.names) == 1],
+        [_pair(cut, part) for cut, part in found if len(cut.names) == 2],
+    )
+
+
+def _cut(
+    run: Run, space: Space, names: tuple[str, ...], preferred: Sequence[Trial]
+) -> _Cut | None:
+    centre = next((t for t in preferred if all(name in t.params for name in names)), None)
+    if centre is None or _depend(space, names):
+        return None
+    count = _POINTS if len(names) == 1 else _PAIR_POINTS
+    grids = [grid_of(space.parameters[name], count) for name in names]
+    mesh = np.meshgrid(*(np.arange(len(places)) for _, places in grids))
+    rows = np.repeat(run.encode([centre]), mesh[0].size, axis=0)
+    columns = {block.name: block.columns for block in space.blocks}
+    for name, (_, places), indices in zip(names, grids, mesh, strict=True):
+        rows[:, columns[name]] = places[indices.ravel()]
+    return _Cut(names, centre, [values for values, _ in grids], space.snap(rows))
+
+
+def _depend(space: Space, names: tuple[str, ...]) -> bool:
+    """Say whether one parameter switches another off: then there is no plane of the two."""
+    return any(other in (space.parameters[name].when or {}) for name in names for other in names)
+
+
+def grid_of(parameter: Parameter, count: int) -> tuple[list[Any], np.ndarray]:
+    """Return values of a parameter in their order, and their places: all, or evenly spread."""
+    scale = parameter.scale
+    listed = isinstance(parameter, Categorical | Ordinal)
+    if listed or scale.count <= count:
+        codes = np.arange(min(scale.count, _MOST_CHOICES) if listed else scale.count)
+    else:
+        codes = np.unique(scale.nearest(np.linspace(-1, 1, count)[:, None]))
+    return [parameter.value_of(code) for code in codes.tolist()], scale.place(codes)
+
+
+def _slice(cut: _Cut, draws: np.ndarray) -> Slice:
+    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+    values = cut.values[0]
+    return Slice(cut.names[0], cut.centre, values, draws.mean(0), low, high, draws[:_SAMPLES])
+
+
+def _pair(cut: _Cut, draws: np.ndarray) -> Pair:
+    first, second = cut.values
+    mean = draws.mean(0).reshape(len(second), len(first))
+    return Pair((cut.names[0], cut.names[1]), cut.centre, (first, second), mean)

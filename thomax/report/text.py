@@ -1,0 +1,63 @@
+"""Text for people: numbers of a readable length, and names that no browser takes for markup."""
+
+import html
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from thomax.journal import Trial
+
+_MOST_LINES = 14
+
+
+def number(value: float) -> str:
+    """Write a number with six digits.
+
+    Example:
+        >>> number(0.1 + 0.2)
+        '0.3'
+    """
+    return f"{value:.6g}"
+
+
+def shown(value: Any, longest: int = 120) -> str:
+    """Write a parameter's value, shortened."""
+    text = number(value) if isinstance(value, float) else str(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def label(text: Any, longest: int = 28) -> str:
+    """Escape and shorten a text for a figure: plotly reads some tags and entities.
+
+    Example:
+        >>> label("<b>rate</b>")
+        '&lt;b&gt;rate&lt;/b&gt;'
+    """
+    return html.escape(shown(text, longest), quote=False)  # plotly does not know &quot;
+
+
+def hover(trial: Trial, *lines: str) -> str:
+    """Return what a figure says about a trial that the pointer is on."""
+    params = [f"{label(name)} = {label(v, 40)}" for name, v in trial.params.items()]
+    if len(params) > _MOST_LINES:
+        params[_MOST_LINES:] = [f"… {len(params) - _MOST_LINES} more"]
+    value = [] if trial.value is None else [f"value {number(trial.value)}"]
+    return "<br>".join([f"<b>trial {trial.number}</b>", *value, *lines, *params])
+
+
+def brief(trial: Trial) -> str:
+    """Return what a figure says about a trial where many figures show it."""
+    return f"trial {trial.number}: {number(trial.value or 0.0)}"
+
+
+def readable_json(params: Mapping[str, Any]) -> str:
+    """Write params as JSON to copy."""
+    return json.dumps(params, indent=2, ensure_ascii=False)
+
+
+def script_json(content: Any) -> str:
+    """Write JSON that can stand inside a script element, whatever text it holds."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":  # none of them occurs in JSON outside of strings
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

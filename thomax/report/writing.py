@@ -1,0 +1,87 @@
+"""Write the page to a file, once or whenever the journal has grown."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from thomax.parameters import is_whole
+from thomax.report.content import gather
+from thomax.report.page import render
+from thomax.report.run import run_of
+
+
+def write_report(source: Any, path: str | os.PathLike[str], *, refresh: int | None = None) -> Path:
+    """Write one self-contained HTML page about a search, and return where it is.
+
+    `source` is an Optimizer or the path of a journal, which may still be written to. A journal
+    knows neither the policy nor the candidates of a pool: the model is then the default one, or
+    missing. `refresh` makes the page load itself again every so many seconds.
+
+    Example:
+        >>> import tempfile
+        >>> from thomax import Float, maximize
+        >>> found = maximize(
+        ...     lambda p: -abs(p["x"]), {"x": Float(-1, 1)}, trials=5, seed=0, progress=False
+        ... )
+        >>> write_report(found, tempfile.mkdtemp() + "/report.html").name
+        'report.html'
+    """
+    if refresh is not None and not is_whole(refresh, 1):
+        raise ValueError(f"refresh needs a whole number of seconds >= 1 or None, got {refresh!r}.")
+    plotly, target, run = _plotly_source(), Path(path), run_of(source)
+    if run.journal is not None and target.exists() and target.samefile(run.journal):
+        raise ValueError(
+            f"A report needs a file of its own, got the journal {run.journal}: give another path."
+        )
+    _put(target, render(gather(run), plotly, refresh))
+    return target
+
+
+def follow(
+    source: str | os.PathLike[str], path: str | os.PathLike[str], every: float = 10.0
+) -> None:
+    """Write the report of a journal again whenever it has changed, until interrupted.
+
+    Looks every so many seconds; the page loads itself again as often. The journal need not exist
+    yet.
+    """
+    if not every > 0:
+        raise ValueError(f"follow needs every > 0 seconds, got {every!r}.")
+    journal, seen = Path(source), None
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            state = _state(journal)
+            if state not in (None, seen):
+                write_report(journal, path, refresh=max(1, round(every)))
+                seen = state
+            time.sleep(every)
+
+
+def _state(journal: Path) -> tuple[int, int] | None:
+    """Return what changes when the journal does, or None as long as it is empty or absent."""
+    try:
+        found = journal.stat()
+    except FileNotFoundError:
+        return None
+    return (found.st_mtime_ns, found.st_size) if found.st_size else None
+
+
+def _plotly_source() -> str:
+    try:
+        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped,import-not-found]
+    except ImportError as error:
+        raise ImportError("A report needs plotly: pip install thomax[report]") from error
+    return str(get_plotlyjs())
+
+
+def _put(target: Path, text: str) -> None:
+    """Replace the file in one step: a browser that reloads never sees half a page."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(text.encode("utf-8", "replace"))  # half a surrogate pair has no encoding
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
