@@ -35,18 +35,15 @@ data = tx.Data(points[seen], values[seen])
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
 spread = {}
 for axis, policy in zip(axes, (tx.DeepEnsemble, tx.STOBNTS, tx.STOBNTSLinear), strict=True):
-    training = (
-        {"polish": 50} if policy is tx.STOBNTS else {}
-    )  # so deep and narrow is hard to train
+    training = {"polish": 50} if policy is tx.STOBNTS else {}  # deep and narrow: hard to train
     draws = policy(network, **training)(tx.make_keys(0, options.draws), data)(points)
     axis.plot(grid, draws.T, color="tab:blue", lw=0.5, alpha=0.3)
     axis.plot(grid, values, color="black", lw=1)
     axis.plot(grid[seen], values[seen], "*", color="tab:red", ms=9)
     axis.set(title=policy.__name__, xlabel="x", ylim=(-5, 5))
-    spread[policy.__name__] = float(draws[:, 200:400].std(axis=0).mean())
+    spread[policy.__name__] = round(float(draws[:, 200:400].std(axis=0).mean()), 3)
 figure.savefig(options.output, dpi=110)
-print("spread of the draws in the unobserved interval [0.2, 0.4]:")
-print({name: round(value, 3) for name, value in spread.items()})
+print("spread of the draws in the unobserved interval [0.2, 0.4]:", spread)
 
 print(f"regret after {options.trials} queries, of which 5 random:")
 pool = tx.Pool(grid)

@@ -15,7 +15,14 @@ import pytest
 import thomax
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+
+
+def blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+
+
+BLOCKS = blocks(ROOT / "README.md")
+PAGES = sorted(p.name for p in (ROOT / "docs").glob("*.md") if blocks(p))
 MODULES = sorted(m.name for m in pkgutil.walk_packages(thomax.__path__, "thomax."))
 OPTIONAL = ("ray", "dask")  # heavy: their blocks run where the packages are
 
@@ -36,6 +43,22 @@ def test_a_code_block_of_the_readme_runs(block, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_blocks_of_a_page_run_one_after_the_other(page, tmp_path):
+    code = "\n".join(blocks(ROOT / "docs" / page))
+    warnings = ["-W", "error"] if not needs("optuna", code) else []
+    run = subprocess.run(
+        [sys.executable, *warnings, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.strip().splitlines()) >= code.count("print(") > 0
+
+
+def test_the_site_lists_every_page():
+    listed = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(p.name for p in (ROOT / "docs").glob("*.md"))
 
 
 def test_the_first_screen_is_a_sentence_an_install_line_and_a_short_loop():
@@ -66,22 +89,33 @@ def test_every_public_class_has_an_example():
             assert ">>>" in (item.__doc__ or ""), f"{name} has no example"
 
 
-SCRIPTS = {
+PICTURES = {
     "01_posterior_draws.py": ["--output", "draws.png"],
     "02_figure_1.py": ["--output", "figure.png", "--trials", "8", "--draws", "10"],
     "demo.py": ["--trials", "16", "--output", "out"],
 }
+SCRIPTS = sorted(p.name for p in (ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_an_example_runs(script, tmp_path):
-    command = [sys.executable, str(ROOT / "examples" / script), *SCRIPTS[script]]
+    path = ROOT / "examples" / script
+    for package in OPTIONAL:
+        if needs(package, path.read_text("utf-8")) and importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed; make test-integrations runs this")
+    command = [sys.executable, str(path), *PICTURES.get(script, [])]
     environment = {**os.environ, "MPLBACKEND": "Agg"}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+    assert run.stdout.strip()
     pictures = list(tmp_path.rglob("*.png"))
-    assert pictures
+    assert bool(pictures) == (script in PICTURES)
     assert all(p.stat().st_size > 5000 for p in pictures)
+
+
+@pytest.mark.parametrize("script", [s for s in SCRIPTS if s[0].isdigit()])
+def test_an_example_is_short(script):
+    assert len((ROOT / "examples" / script).read_text("utf-8").splitlines()) <= 60
 
 
 def test_the_map_of_the_paper_names_what_exists():

@@ -234,3 +234,12 @@ def test_importances_and_plots_work_on_an_exported_journal(journal):
         plots.plot_timeline,
     ):
         assert len(plot(study).data) > 0, plot.__name__
+
+
+def test_the_example_of_workers_runs_on_a_server(tmp_path):
+    script = Path(__file__).parents[2] / "examples" / "10_optuna_postgresql.py"
+    with postgres() as url:
+        command = [sys.executable, str(script), url]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.startswith("30 trials, best ")
