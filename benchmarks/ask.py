@@ -70,26 +70,14 @@ def ours(policy, space, n, batch, repeats):
     return timed(ask, repeats)
 
 
-def distribution(parameter):
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
-
-    if isinstance(parameter, tx.Float):
-        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
-    if isinstance(parameter, tx.Int):
-        return IntDistribution(parameter.low, parameter.high)
-    return CategoricalDistribution(parameter.choices)
-
-
 def optunas(sampler, space, n, batch, repeats):
     import optuna
 
+    from thomax.integrations.optuna_studies import distributions as distributions_of
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    distributions = {name: distribution(p) for name, p in space.items()}
+    distributions = distributions_of(tx.Space(space).describe())
     study.add_trials(
         [
             optuna.trial.create_trial(params=params, distributions=distributions, value=value)

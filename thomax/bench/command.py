@@ -10,6 +10,7 @@ from typing import Any
 
 from thomax.bench import exploration
 from thomax.bench.claims import findings, table
+from thomax.bench.compare.command import add_arguments as add_compare_arguments
 from thomax.bench.document import write_document
 from thomax.bench.figures import FIGURES, Figure, figure
 from thomax.bench.methods import parse_method
@@ -50,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_folder(claims)
     claims.add_argument("--json", action="store_true", help="print JSON instead of a table")
     claims.set_defaults(act=_claims)
+    compare = commands.add_parser(
+        "compare",
+        help="compare with other optimisers",
+        epilog="Example: thomax bench compare --suite report --batch 4 --workers 2",
+    )
+    add_compare_arguments(compare, _positive)
     document = commands.add_parser("document", help="write the page of figures and verdicts")
     _add_folder(document)
     document.add_argument("--output", type=Path, default=Path("docs/reproduction.md"))

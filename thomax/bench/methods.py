@@ -3,7 +3,8 @@
 NAME[-CONFIGURATION][:NETWORK][@BATCH]
 
 name            sto, linear, ensemble, gp-ts, gp-ucb, neural-ucb, neural-ts, random, sobol,
-                auto (what `Optimizer` takes by itself)
+                auto (what `Optimizer` takes by itself), one of `ABLATIONS`, or a rival of
+                `thomax.bench.rivals`, which has neither configuration nor network
 configuration   nothing (our defaults), paper, released (sto and linear), scaled (the paper's,
                 on standardised targets: ensemble, neural-ucb, neural-ts)
 network         LxM: L hidden layers of width M; cnnM: one convolution and one dense layer
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thomax.bench.released import released_linear, released_sto
+from thomax.bench.rivals import RIVALS
 from thomax.maximise import Search
 from thomax.networks import CNN, MLP
 from thomax.policies.ensemble import DeepEnsemble
@@ -28,7 +30,7 @@ from thomax.spaces import Space
 from thomax.suggest import Policy, default_policy
 
 _PATTERN = re.compile(
-    r"(?P<method>[a-z-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
+    r"(?P<method>[a-z0-9-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
 )
 _MAKERS: dict[str, Callable[[], Policy]] = {
     "sto": STOBNTS,
@@ -53,7 +55,12 @@ _MAKERS: dict[str, Callable[[], Policy]] = {
     "sto-released": released_sto,
     "linear-released": released_linear,
 }
-NAMES = ("auto", *_MAKERS)
+# Variants of `auto` by one ingredient each: what `thomax bench compare --ablation` compares.
+ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
+    "linear-beta1": lambda space: (STOBNTSLinear(beta=1.0), Search()),
+    "linear-half": lambda space: (STOBNTSLinear(beta=0.5), Search()),
+}
+NAMES = ("auto", *_MAKERS, *ABLATIONS)
 _RELEASED_SEARCH = Search(
     candidates=10_000, local=0.0, restarts=1, restarts_per_draw=1, iterations=0, rounding=True
 )
@@ -77,7 +84,7 @@ class Method:
 
         The activation is that of the paper's networks; our own configurations keep theirs.
         """
-        made: Any = default_policy(space) if self.name == "auto" else _MAKERS[self.name]()
+        made: Any = self._usual(space)
         if not hasattr(made, "network"):
             if self.depth is not None or self.channels is not None:
                 raise ValueError(f"The network of {self.name} cannot be chosen: leave it out.")
@@ -86,8 +93,15 @@ class Method:
         deep = getattr(changed.network, "depth", 1) >= _DEEP and hasattr(changed, "polish")
         return replace(changed, polish=_DEEP_POLISH) if deep else changed
 
-    def search(self) -> Search:
-        """Return the search that goes with the configuration."""
+    def _usual(self, space: Space | Pool) -> Policy:
+        if self.name in ABLATIONS:
+            return ABLATIONS[self.name](space)[0]
+        return default_policy(space) if self.name == "auto" else _MAKERS[self.name]()
+
+    def search(self, space: Space | Pool | None = None) -> Search:
+        """Return the search that goes with the configuration, and in an ablation the space."""
+        if self.name in ABLATIONS and space is not None:
+            return ABLATIONS[self.name](space)[1]
         if self.name.endswith(("-paper", "-scaled")):
             return Search.paper()
         return _RELEASED_SEARCH if self.name.endswith("-released") else Search()
@@ -114,14 +128,16 @@ def parse_method(text: str) -> Method:
         Method(name='sto-paper', batch=4, depth=8, width=64, channels=None)
     """
     match = _PATTERN.fullmatch(text)
-    if match is None or match["method"] not in NAMES:
+    if match is None or match["method"] not in (*NAMES, *RIVALS):
         raise ValueError(
-            f"A method is NAME[-CONFIGURATION][:NETWORK][@BATCH] with one of {', '.join(NAMES)}; "
-            f"got {text!r}."
+            "A method is NAME[-CONFIGURATION][:NETWORK][@BATCH] with one of "
+            f"{', '.join((*NAMES, *RIVALS))}; got {text!r}."
         )
     numbers = {k: None if match[k] is None else int(match[k]) for k in ("depth", "width")}
     channels = None if match["channels"] is None else int(match["channels"])
     batch = int(match["batch"] or 1)
     if 0 in (batch, channels, *numbers.values()):
         raise ValueError(f"A method needs sizes of at least 1, got {text!r}.")
+    if match["method"] in RIVALS and (channels or numbers["depth"]):
+        raise ValueError(f"A method that is not ours has no network of ours, got {text!r}.")
     return Method(match["method"], batch, numbers["depth"], numbers["width"], channels)

@@ -9,6 +9,7 @@ import numpy as np
 
 from thomax.bench import exploration, synthetic
 from thomax.bench.figures import Figure
+from thomax.bench.methods import ABLATIONS
 from thomax.bench.statistics import (
     Record,
     above_optimum,
@@ -19,8 +20,12 @@ from thomax.bench.statistics import (
 
 _WORDS = {
     "sto": "STO-BNTS", "linear": "STO-BNTS-Linear", "ensemble": "Deep Ensemble", "gp-ts": "GP-TS",
-    "gp-ucb": "GP-UCB", "neural-ucb": "Neural UCB", "neural-ts": "Neural TS", "random": "random",
-    "sobol": "Sobol", "auto": "thomax",
+    "gp-ucb": "GP-UCB", "neural-ucb": "Neural UCB", "neural-ts": "Neural TS", "auto": "thomax",
+}  # fmt: skip
+_OTHERS = {
+    "random": "random", "sobol": "Sobol", "optuna-tpe": "Optuna TPE", "optuna-gp": "Optuna GP",
+    "optuna-cmaes": "Optuna CMA-ES", "botorch-turbo": "TuRBO-1", "botorch-qlognei": "qLogNEI",
+    "botorch-ts": "BoTorch TS", "smac": "SMAC", **{name: name for name in ABLATIONS},
 }  # fmt: skip
 _COLOURS = (
     "tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown", "tab:pink",
@@ -40,9 +45,10 @@ def label(method: str) -> str:
     name, _, batch = method.partition("@")
     name, _, network = name.partition(":")
     configuration = next(c for c in _LINES if name.endswith(c))
-    words = _WORDS[name.removesuffix(configuration)]
-    plain = name in ("random", "sobol")
-    words += "" if plain else f" ({configuration.removeprefix('-') or 'ours'})"
+    words = _OTHERS.get(name)
+    if words is None:
+        own = _WORDS[name.removesuffix(configuration)]
+        words = f"{own} ({configuration.removeprefix('-') or 'ours'})"
     return words + (f", {network}" if network else "") + (f", B={batch}" if batch else "")
 
 
@@ -50,7 +56,7 @@ def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
     """Write the figure: mean and standard error over seeds, regret where the optimum is known."""
     own = [r for r in records if r["task"] == figure.task and r["method"] in figure.methods]
     regret = any(r["optimum"] is not None for r in own)
-    with _plotting() as plt:
+    with plotting() as plt:
         fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
         for axis, curve, unit in zip(
             axes,
@@ -67,7 +73,7 @@ def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
             axis.spines[["top", "right"]].set_visible(False)
         axes[0].set_ylabel("regret of the best observed" if regret else "best observed")
         axes[1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        _save(fig, path)
+        save(fig, path)
 
 
 def shown(curve: np.ndarray, record: Record) -> np.ndarray:
@@ -86,7 +92,7 @@ def _line(axis: Any, curves: list[np.ndarray], method: str, i: int) -> None:
 
 
 @contextmanager
-def _plotting() -> Iterator[Any]:
+def plotting() -> Iterator[Any]:
     """Load matplotlib, without a screen, for figures that are the same whenever drawn."""
     try:
         import matplotlib
@@ -99,7 +105,8 @@ def _plotting() -> Iterator[Any]:
         yield plt
 
 
-def _save(fig: Any, path: Path) -> None:
+def save(fig: Any, path: Path) -> None:
+    """Write a figure and forget it."""
     import matplotlib.pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +118,7 @@ def draw_exploration(path: Path, seed: int = 3, count: int = 100) -> None:
     """Write Figure 1 (a-c): acquisition functions of three methods on the same data."""
     data, truth = exploration.observations(seed), synthetic.draw(seed)
     grid = synthetic.grid()
-    with _plotting() as plt:
+    with plotting() as plt:
         fig, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
         for axis, method in zip(axes, exploration.METHODS, strict=True):
             functions = exploration.draws(method, seed, count)
@@ -121,4 +128,4 @@ def draw_exploration(path: Path, seed: int = 3, count: int = 100) -> None:
             axis.plot(0.5 * (data.x[:, 0] + 1), data.y, "*", color="C3", ms=9)
             title = f"{label(method)}: spread {exploration.spread(functions):.2f}"
             axis.set(title=title, xlabel="x", ylim=(-5, 5))
-        _save(fig, path)
+        save(fig, path)

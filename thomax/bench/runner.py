@@ -1,9 +1,9 @@
 """Run methods on tasks: same starts for all, every run repeatable, resumable after a kill.
 
 A finished run is one JSON line in `<folder>/<task>.jsonl`; a run under way has a journal of its
-own in `<folder>/unfinished/`, which the next start continues. The seeds of the starting points, of
-the objective's noise and of the optimiser are independent of each other; the first two depend on
-the run's seed only, so that all methods see the same.
+own in `<folder>/unfinished/`, which the next start continues; rivals have none and start anew.
+The seeds of the starting points, of the objective's noise and of the optimiser are independent of
+each other; the first two depend on the run's seed only, so that all methods see the same.
 """
 
 import json
@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from thomax.bench.methods import Method, parse_method
 from thomax.bench.problem import Params, Problem
+from thomax.bench.rivals import RIVALS, Session, make_rival, version
 from thomax.journal import Trial
 from thomax.keys import make_key, stream
 from thomax.optimizer import Optimizer
@@ -54,11 +55,7 @@ def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str
     `judged` is the noise-free value of the best observed point, where the problem can tell.
     """
     method = parse_method(run.method)
-    policy = method.policy(problem.space, problem.activation)
-    seed = int(_generator(run.seed, _OPTIMISER).integers(2**31))
-    optimizer = Optimizer(
-        problem.space, policy, seed=seed, initial=0, search=method.search(), journal=journal
-    )
+    optimizer = _optimizer(run.seed, method, problem, journal)
     asking, asks = 0.0, 0
     with optimizer:
         starts = _starts(run.seed, problem)
@@ -76,10 +73,22 @@ def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str
             for trial in trials:
                 optimizer.tell(trial, _evaluate(problem, trial.params, run.seed, trial.number))
         timing = {"ask_seconds": round(asking, 3), "asks": asks}  # of this session
-        return _record(run, problem, optimizer.trials, len(starts)) | timing
+        package = {"package": version(method.name)} if method.name in RIVALS else {}
+        return _record(run, problem, optimizer.trials, len(starts)) | timing | package
 
 
-def _missing(run: Run, method: Method, optimizer: Optimizer, starts: int) -> int:
+def _optimizer(
+    seed: int, method: Method, problem: Problem, journal: Path | None
+) -> Optimizer | Session:
+    own_seed = int(_generator(seed, _OPTIMISER).integers(2**31))
+    space = problem.space
+    if method.name in RIVALS:
+        return Session(make_rival(method.name, space, own_seed), space)
+    policy, search = method.policy(space, problem.activation), method.search(space)
+    return Optimizer(space, policy, seed=own_seed, initial=0, search=search, journal=journal)
+
+
+def _missing(run: Run, method: Method, optimizer: Optimizer | Session, starts: int) -> int:
     """Return how many trials the iteration under way still has to ask for.
 
     A kill between the asks of one batch leaves it in part; it is completed before it is told.

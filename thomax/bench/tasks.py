@@ -30,9 +30,16 @@ def _single(name: str, seed: int) -> Problem:
     return getattr(import_module(f"thomax.bench.{name}"), name)()
 
 
+def _tuned(name: str, seed: int) -> Problem:
+    """Make a task of the module that tunes scikit-learn's models."""
+    return getattr(import_module("thomax.bench.tuning"), name)(seed)
+
+
+TUNING = ("svm", "trees", "mlp", "digits")
 SINGLE = ("forest", "boosting", "convnet", "lunar", "pushing", "rover", "images")
 TASKS: dict[str, Callable[[int], Problem]] = {
     "synthetic": synthetic,
     **{name: partial(_single, name) for name in SINGLE},
+    **{name: partial(_tuned, name) for name in TUNING},
     **{name: function.shifted for name, function in FUNCTIONS.items()},
 }

@@ -78,12 +78,12 @@ def to_study(
         )
     _require_same_search(study, run)
     study.set_user_attr(_SPACE, run.description)
-    distributions = _distributions(run.description)
+    known_distributions = distributions(run.description)
     present = study.get_trials(deepcopy=False)
     known = {t.user_attrs[_NUMBER]: t for t in present if _NUMBER in t.user_attrs}
     for trial in run.trials:
         if trial.number not in known:
-            study.add_trial(_frozen(trial, distributions))
+            study.add_trial(_frozen(trial, known_distributions))
         elif not known[trial.number].state.is_finished():
             _finish(study, known[trial.number], trial)
     return study
@@ -162,7 +162,8 @@ def _require_same_search(study: Any, run: _Run) -> None:
         )
 
 
-def _distributions(description: Mapping[str, Any]) -> dict[str, Any]:
+def distributions(description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Optuna's distributions of a space or pool that is described."""
     if description["kind"] == "pool":
         return {"index": IntDistribution(0, description["size"] - 1)}
     space = Space.from_description(description)
@@ -184,8 +185,8 @@ def _distribution(name: str, parameter: Parameter) -> Any:
     return CategoricalDistribution(choices)
 
 
-def _frozen(trial: Trial, distributions: Mapping[str, Any]) -> Any:
-    used = {name: d for name, d in distributions.items() if name in trial.params}
+def _frozen(trial: Trial, known: Mapping[str, Any]) -> Any:
+    used = {name: d for name, d in known.items() if name in trial.params}
     shown = {name: v for name, v in trial.params.items() if name not in used}  # of a pool
     return optuna.trial.create_trial(
         state=_STATES[trial.state],

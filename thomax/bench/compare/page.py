@@ -1,0 +1,158 @@
+"""Write the page that compares thomax with its rivals, from results and nothing else."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from thomax.bench.compare.plots import draw_curves, draw_ranks
+from thomax.bench.compare.suites import METHODS, OURS, VARIANTS
+from thomax.bench.compare.summary import SuiteResult, suite_results, versions
+from thomax.bench.compare.tables import finals, losses, name_of, overview
+from thomax.bench.runner import results
+
+_HEAD = """# thomax beside other optimisers
+
+`thomax bench compare --suite all --folder {folder} --document {output}` writes this page from the
+results there, and runs what is missing. Every method gets the same starting points and the same
+number of evaluations after them; a batch is asked for at once and told together.
+
+**How to read it.** A *score* is the best value within the budget, on a scale where 0 is the mean
+of the starting points and 1 the best value that any run of the task saw. Ranks are taken for each
+task and seed, ties share theirs, and each task counts the same; mean ranks, mean scores and "best
+on" are over the tasks in which all methods took part. "thomax better / worse" counts the tasks
+where our mean score is higher or lower than the method's; p is that of Wilcoxon's signed-rank test
+over these tasks, with Holm's correction for the number of methods. Tables show means over seeds
+with their standard errors, and the best in bold. Differences are of scores, with their 95 %
+intervals over seeds, not corrected for their number; bold ones exclude 0. Seconds are medians over
+runs on a machine that did other things too: compare them with each other only.
+
+**Development and report.** thomax's defaults were chosen by looking at the *development* tasks,
+so its results there flatter it. The *report* tasks are not tuned on; most of them are the
+paper's, on which some of our policies were run before (`docs/reproduction.md`).
+"""
+_METHODS_TEXT = """## The methods
+
+All are used through their own public interfaces, at their own defaults.
+
+| name | method |
+|---|---|
+| `auto` | what `thomax.Optimizer` takes by itself |
+| `random` | independent random points |
+| `optuna-tpe`, `optuna-gp`, `optuna-cmaes` | Optuna's samplers, asked trial by trial. \
+CMA-ES draws choices without an order at random, and makes no use of the starting points |
+| `botorch-turbo` | TuRBO-1 with BoTorch's parts, written after the paper (Eriksson et al., 2019) |
+| `botorch-qlognei` | SingleTaskGP, qLogNoisyExpectedImprovement, 10 restarts of 512 raw samples; \
+batches point by point |
+| `botorch-ts` | SingleTaskGP, pathwise posterior draws, each maximised |
+| `smac` | HyperparameterOptimizationFacade; the starting points take the place of its initial \
+design |
+
+BoTorch's methods see numbers in the unit cube and choices as one column for each option, rounded
+after the search. HEBO is left out: it does not install beside NumPy 2.
+"""
+
+
+def write_page(folder: Path, output: Path) -> None:
+    """Write the page, and its figures beside the results."""
+    text = page(folder, output)
+    for name, found in _chapters(folder).items():
+        for result in found:
+            draw_curves(result, _figure(folder, name, result))
+        if found:
+            draw_ranks(found, folder / "figures" / f"{name}-ranks.svg")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+
+
+def page(folder: Path, output: Path) -> str:
+    """Return the page, with links from where it goes."""
+    chapters = _chapters(folder)
+    compared, varied = chapters["compare"], chapters["ablation"]
+    head = _HEAD.format(folder=_path(folder), output=_path(output))
+    parts = [head, *_ranks_picture(folder, "compare", compared, output), _versions(compared)]
+    parts += [_section(folder, "compare", METHODS, result, output) for result in compared]
+    parts += ["" if compared else "Nothing was compared yet.\n", _METHODS_TEXT]
+    parts += ["## Ablations\n", _ablation_text(varied)]
+    parts += _ranks_picture(folder, "ablation", varied, output)
+    parts += [_section(folder, "ablation", VARIANTS, result, output) for result in varied]
+    return "\n".join(part for part in parts if part)
+
+
+def _chapters(folder: Path) -> dict[str, list[SuiteResult]]:
+    known = results(folder)
+    return {
+        "compare": suite_results(known, METHODS),
+        "ablation": suite_results(known, VARIANTS),
+    }
+
+
+def _path(path: Path) -> str:
+    return Path(os.path.relpath(path)).as_posix()
+
+
+def _figure(folder: Path, chapter: str, result: SuiteResult) -> Path:
+    return folder / "figures" / f"{chapter}-{result.suite}-batch{result.batch}.svg"
+
+
+def _link(title: str, path: Path, output: Path) -> str:
+    return f"![{title}]({Path(os.path.relpath(path, output.parent)).as_posix()})\n"
+
+
+def _ranks_picture(
+    folder: Path, chapter: str, found: Sequence[SuiteResult], output: Path
+) -> list[str]:
+    path = folder / "figures" / f"{chapter}-ranks.svg"
+    return [_link("Mean ranks", path, output)] if found else []
+
+
+def _versions(found: Sequence[SuiteResult]) -> str:
+    names = versions(found)
+    return f"Versions: {', '.join(names)}.\n" if names else ""
+
+
+def _ablation_text(found: Sequence[SuiteResult]) -> str:
+    if not found:
+        return "Not run yet: `thomax bench compare --ablation` runs them.\n"
+    return "Variants of `auto`, each by one ingredient (`thomax.bench.methods.ABLATIONS`).\n"
+
+
+def _section(
+    folder: Path, chapter: str, planned: Sequence[str], result: SuiteResult, output: Path
+) -> str:
+    level = "##" if chapter == "compare" else "###"
+    title = f"{result.suite.capitalize()} tasks, batches of {result.batch}"
+    lost = losses(result)
+    lines = [
+        f"{level} {title}", "", *overview(result), "", _coverage(result, planned), "",
+        _link(title, _figure(folder, chapter, result), output), *finals(result), "",
+    ]  # fmt: skip
+    if OURS in result.methods:
+        lines += [*(lost or ["On none of these tasks thomax loses to another method."]), ""]
+    return "\n".join([*lines, _budgets(result), ""])
+
+
+def _coverage(result: SuiteResult, planned: Sequence[str]) -> str:
+    """Say what the ranks are over, who could not take part, and what was not run."""
+    ranked, all_tasks = len(result.ranked), len(result.budgets)
+    parts = [f"Ranks are over {ranked} of {all_tasks} tasks."]
+    if absent := result.absent():
+        tasks = ", ".join(dict.fromkeys(name for names in absent.values() for name in names))
+        who = ", ".join(map(name_of, absent))
+        parts.append(f"{who} cannot choose among the candidates of a pool ({tasks}).")
+    progress = {m: result.progress(m) for m in planned}
+    partial = [f"{name_of(m)} {have} of {all_} runs" for m, (have, all_) in progress.items()
+               if have < all_]  # fmt: skip
+    if partial:
+        parts.append(f"Not everything was run: {', '.join(partial)}.")
+    return " ".join(parts)
+
+
+def _budgets(result: SuiteResult) -> str:
+    parts = []
+    for task in result.tasks:
+        starts = sorted({r["starts"] for r in task.records})
+        seeds = len({seed for runs in task.runs.values() for seed in runs})
+        data = sorted({r["data"] for r in task.records if r["data"]})
+        text = f"{task.name} {'/'.join(map(str, starts))} + {task.upto}, {seeds} seeds"
+        parts.append(text + (f" ({', '.join(data)})" if data else ""))
+    return f"Starting points + evaluations: {'; '.join(parts)}."

@@ -1,0 +1,114 @@
+"""The suites: which tasks, how many evaluations, seeds and starting points.
+
+Ideas are tried and defaults are chosen on the development tasks only. The report tasks are never
+tuned on: they are run to report what the choices are worth elsewhere.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from thomax.bench.methods import ABLATIONS
+from thomax.bench.problem import Problem
+from thomax.bench.rivals import RIVALS
+from thomax.bench.runner import Run
+from thomax.bench.tasks import task
+
+OURS = "auto"
+METHODS = (OURS, "random", *RIVALS)
+VARIANTS = (OURS, *ABLATIONS)
+BATCHES = (1, 4)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a task gets: evaluations after its starting points, and seeds.
+
+    `starts` is None where the task keeps its own number. `pool` says that its space is a pool,
+    in which not every rival takes part.
+    """
+
+    evaluations: int
+    seeds: int = 10
+    starts: int | None = None
+    pool: bool = False
+
+    def iterations(self, batch: int) -> int:
+        """Return how many batches come nearest to the evaluations.
+
+        Example:
+            >>> Budget(evaluations=30).iterations(4)
+            8
+        """
+        return max(1, round(self.evaluations / batch))
+
+
+SUITES: dict[str, dict[str, Budget]] = {
+    "development": {
+        "branin": Budget(60, starts=10),
+        "hartmann6": Budget(60, starts=10),
+        "rosenbrock8": Budget(60, starts=10),
+        "ackley10": Budget(60, starts=10),
+        "levy10": Budget(60, starts=10),
+        "michalewicz10": Budget(60, starts=10),
+        "mixed_a": Budget(60, starts=10),
+        "mixed_b": Budget(60),
+        "categorical_a": Budget(60, starts=10),
+        "categorical_b": Budget(60, starts=10),
+        "svm": Budget(60, starts=10),
+        "trees": Budget(60, starts=10),
+        "mlp": Budget(60, starts=10),
+        "digits": Budget(60, starts=10, pool=True),
+        "pushing": Budget(120),
+    },
+    "report": {
+        "lunar": Budget(100, seeds=5),
+        "rover": Budget(120),
+        "forest": Budget(60),
+        "boosting": Budget(20, seeds=5),
+        "images": Budget(40, seeds=5, pool=True),
+        "ackley20": Budget(120),
+    },
+}
+QUICK_SUITE = {
+    name: replace(SUITES["development"][name], evaluations=16, seeds=2)
+    for name in ("branin", "hartmann6", "categorical_a", "svm")
+}
+QUICK_METHODS = (OURS, "random", "optuna-tpe", "optuna-gp", "botorch-turbo")
+_BUDGETS = {name: budget for suite in SUITES.values() for name, budget in suite.items()}
+
+
+def suite_task(name: str, seed: int) -> Problem:
+    """Make a task with as many starting points as its suite gives it."""
+    problem, budget = task(name, seed), _BUDGETS.get(name)
+    if budget is None or budget.starts is None:
+        return problem
+    return replace(problem, initial=budget.starts)
+
+
+def took_no_part(method: str, budget: Budget) -> bool:
+    """Say whether a method cannot search a task's space."""
+    return budget.pool and method in RIVALS and not RIVALS[method].pools
+
+
+def named(method: str, batch: int) -> str:
+    """Return the name of a method's runs at a batch size."""
+    return method if batch == 1 else f"{method}@{batch}"
+
+
+def runs(
+    tasks: dict[str, Budget],
+    methods: Sequence[str],
+    batches: Iterable[int],
+    seeds: int | None = None,
+) -> list[Run]:
+    """Return the runs of a comparison, seed by seed: a part of them is already a comparison."""
+    most = max((b.seeds for b in tasks.values()), default=0) if seeds is None else seeds
+    return [
+        Run(name, named(method, batch), seed, budget.iterations(batch))
+        for seed in range(most)
+        for name, budget in tasks.items()
+        if seed < (budget.seeds if seeds is None else seeds)
+        for batch in batches
+        for method in methods
+        if not took_no_part(method, budget)
+    ]
