@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
-from thomax.data import Data, pad, padded_size, standardise
+from thomax.data import Data, pad, padded_size, standardise, unwarped, warp
 
 values = arrays(np.int64, st.integers(1, 30), elements=st.integers(-(10**6), 10**6)).map(
     lambda y: y / 1000
@@ -69,3 +70,54 @@ def test_sizes_are_few_and_sufficient():
 def test_data_that_do_not_fit_are_refused(x, y):
     with pytest.raises(ValueError, match="Data needs"):
         Data(x, y)
+
+
+def tail(n=60, seed=0):
+    return -np.random.default_rng(seed).exponential(size=n) ** 3
+
+
+def test_warping_is_the_transform_of_yeo_and_johnson():
+    standard = standardise(tail())
+    warped = warp(standard)
+    power, shift, spread = warped.warping
+    reference = stats.yeojohnson(standard.targets, power)
+    np.testing.assert_allclose(shift + spread * warped.targets, reference, atol=1e-12)
+    assert warped.targets.mean() == pytest.approx(0, abs=1e-12)
+    assert warped.targets.std() == pytest.approx(1)
+
+
+def test_the_power_is_the_likeliest_that_bends_bad_values_only():
+    z = standardise(-np.random.default_rng(1).gamma(1.5, size=200))
+    free = stats.yeojohnson_normmax(z.targets)
+    assert 1 < free < 2
+    assert warp(z).warping[0] == pytest.approx(free, abs=0.05)
+    assert warp(standardise(-tail())).warping is None  # a long tail of good values stays
+
+
+def test_a_scale_that_is_almost_normal_is_left_alone():
+    z = standardise(-np.random.default_rng(1).gamma(9.0, size=200))
+    gain = stats.yeojohnson_llf(stats.yeojohnson_normmax(z.targets), z.targets)
+    assert 0 < gain - stats.yeojohnson_llf(1.0, z.targets) < 0.1 * 200
+    assert warp(z) is z
+
+
+def test_warping_keeps_the_order_and_the_way_back():
+    y = tail()
+    warped = Data(np.zeros((len(y), 1)), y).targets(True, warped=True)
+    np.testing.assert_array_equal(np.argsort(warped.targets), np.argsort(y))
+    back = unwarped(warped.targets, warped.warping)
+    np.testing.assert_allclose(back, standardise(y).targets, atol=1e-9)
+    rows = unwarped(np.stack([warped.targets] * 2), np.tile(warped.warping, (2, 1)))
+    np.testing.assert_allclose(rows, [back, back])
+
+
+def test_warping_brings_out_the_differences_among_good_values():
+    y = tail()
+    best = np.argsort(y)[-20:]
+    plain, warped = standardise(y).targets[best], warp(standardise(y)).targets[best]
+    assert np.ptp(warped) > 2 * np.ptp(plain)
+
+
+@pytest.mark.parametrize("y", [[1.0, 2.0, 3.0], [5.0] * 8])
+def test_few_or_equal_values_are_not_warped(y):
+    assert warp(standardise(np.array(y))).warping is None

@@ -61,6 +61,67 @@ def test_the_chosen_prior_has_more_evidence_than_the_default():
     assert evidence(chosen) > evidence(default) + 10
 
 
+def test_each_dimension_gets_the_scale_that_made_the_data():
+    true = np.array([4.0, 1.0, 0.25, 0.25])
+    x, y = draw_from_prior(true, 0.05, amplitude=2.0, d=4)
+    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5)
+    assert found.scale.shape == (4,)
+    assert (np.diff(found.scale[:3]) < 0).all()  # the order is found, and about the sizes:
+    np.testing.assert_allclose(np.log(found.scale[:2]), np.log(true[:2]), atol=0.7)
+    assert found.amplitude == pytest.approx(2.0, rel=0.6)
+
+
+def test_the_ascent_ends_where_evidence_times_priors_is_largest():
+    x, y = draw_from_prior(np.array([2.0, 0.5]), 0.1, amplitude=1.0, n=60)
+    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5)
+
+    def posterior(scale, noise_std, amplitude, common):
+        with float64():
+            z = np.asarray(lift(x, scale))
+            K = np.asarray(exact_ntk(NETWORK)(z, z))
+        log_priors = (
+            -0.5 * (amplitude**-2 + 2 * np.log(amplitude))
+            - 0.5 * ((2 * np.log(noise_std) - np.log(1e-2)) / 3) ** 2
+            - 0.5 * common**2
+            - 0.5 * np.sum(((np.log(scale) - common) / 0.5) ** 2)
+        )
+        return log_evidence(amplitude**2 * K, y, amplitude * noise_std) + log_priors
+
+    # The best common scale of given ones: a normal mean with one more observation, at zero.
+    common = 4 * np.log(found.scale).sum() / (4 * 2 + 1)
+    best = posterior(found.scale, found.noise_std, found.amplitude, common)
+    for factors in ([1.3, 1], [1 / 1.3, 1], [1, 1.3], [1, 1 / 1.3]):
+        assert posterior(found.scale * factors, found.noise_std, found.amplitude, common) < best
+    for factor in (1.3, 1 / 1.3):
+        assert posterior(found.scale, found.noise_std * factor, found.amplitude, common) < best
+        assert posterior(found.scale, found.noise_std, found.amplitude * factor, common) < best
+
+
+def test_dimensions_that_do_not_differ_keep_about_one_scale():
+    x, y = draw_from_prior(1.0, 0.1, amplitude=1.0, n=80, d=5)
+    scale = fit_prior(NETWORK, x, y, sphere=True, spread=0.5).scale
+    assert scale.max() < 3 * scale.min()
+
+
+def test_many_dimensions_share_one_scale():
+    x = np.random.default_rng(0).normal(size=(20, 101))
+    found = fit_prior(NETWORK, x, x[:, 0], sphere=True, spread=0.5)
+    assert np.ndim(found.scale) == 0
+
+
+def test_noise_stays_below_what_would_explain_everything_away():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (60, 3)), rng.normal(size=60)
+    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5)
+    assert found.noise_std**2 <= 0.1 * (1 + 1e-9)
+
+
+def test_a_scale_for_all_or_for_each_gives_draws_the_same_shape():
+    assert Prior(None, 0.1).lifting(3, 4) is None
+    np.testing.assert_array_equal(Prior(2.0, 0.1).lifting(3, 2), np.full((3, 2), 2.0))
+    np.testing.assert_array_equal(Prior(np.array([1.0, 2.0]), 0.1).lifting(2, 2), [[1, 2], [1, 2]])
+
+
 def test_few_points_and_unknown_kernels_keep_the_default():
     x, y = np.zeros((3, 2)), np.arange(3.0)
     assert fit_prior(NETWORK, x, y, True) == default_prior(NETWORK, True, None)

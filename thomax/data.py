@@ -7,12 +7,16 @@ Notation:
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _OUTLIER = 5.0  # robust standard deviations beyond which a target is compressed
 _SMALLEST_PAD = 16
+_FEWEST_TO_WARP = 5
+_POWERS = 21  # that are tried
+_WORTH_WARPING = 0.1  # nats an observation
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,23 @@ class Data:
         order = np.lexsort((self.y, *columns[::-1]))
         return Data(self.x[order], self.y[order], self.pending)
 
-    def targets(self, standardised: bool) -> "Standardised":
-        """Return the values as targets for training, standardised or raw."""
-        return standardise(self.y) if standardised else raw(self.y)
+    def targets(self, standardised: bool, warped: bool = False) -> "Standardised":
+        """Return the values as targets for training: raw, standardised, or warped as well."""
+        found = standardise(self.y) if standardised else raw(self.y)
+        return warp(found) if warped else found
 
 
 @dataclass(frozen=True)
 class Standardised:
-    """Targets of mean zero and unit variance, and the way back: value = centre + scale target."""
+    """Targets of mean zero and unit variance, and the way back.
+
+    value = centre + scale z, where z is the target itself, or z = unwarped(target, warping).
+    """
 
     targets: np.ndarray
     centre: float
     scale: float
+    warping: tuple[float, float, float] | None = None  # power, shift, spread
 
 
 def raw(y: np.ndarray) -> Standardised:
@@ -113,6 +122,62 @@ def _compress(z: np.ndarray) -> np.ndarray:
     """Leave |z| up to the outlier bound as it is; beyond, approach twice the bound."""
     excess = np.maximum(np.abs(z) - _OUTLIER, 0.0)
     return np.sign(z) * (np.minimum(np.abs(z), _OUTLIER) + excess / (1 + excess / _OUTLIER))
+
+
+def warp(standard: Standardised) -> Standardised:
+    """Bend a scale that is mostly a long tail of bad values (Yeo and Johnson 2000).
+
+    Such a tail takes up most of the scale of standardised targets, and hides the differences
+    among the good ones. The power, from 1 (nothing is bent) to 2, is the one under which a normal
+    distribution is likeliest; unless it is much likelier, targets stay as they are, because
+    bending turns sums of effects into something else.
+    """
+    z = standard.targets
+    if len(z) < _FEWEST_TO_WARP or np.ptp(z) == 0:
+        return standard
+    powers = np.linspace(1.0, 2.0, _POWERS)
+    likelihoods = [_normality(z, power) for power in powers]
+    best = int(np.argmax(likelihoods))
+    if likelihoods[best] - likelihoods[0] < _WORTH_WARPING * len(z):
+        return standard
+    bent = _bent(z, powers[best])
+    shift, spread = float(bent.mean()), float(bent.std())
+    warping = (float(powers[best]), shift, spread)
+    return replace(standard, targets=(bent - shift) / spread, warping=warping)
+
+
+def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
+    """Undo `warp`; rows of targets may have a warping each.
+
+    Example:
+        >>> z = standardise(np.array([-1000.0, 0.0, 1.0, 2.0, 2.5, 3.0]))
+        >>> warped = warp(z)
+        >>> bool(np.allclose(unwarped(warped.targets, warped.warping), z.targets))
+        True
+    """
+    power, shift, spread = np.moveaxis(np.asarray(warping, np.float64), -1, 0)[..., None]
+    bent = shift + spread * targets
+    return np.sign(bent) * _opened(np.abs(bent), np.where(bent < 0, 2 - power, power))
+
+
+def _bent(z: np.ndarray, power: float) -> np.ndarray:
+    """Return ((1 + |z|)^q - 1) / q with the sign of z; q is the power, or 2 - power for z < 0."""
+    q = np.where(z < 0, 2 - power, power)
+    logs = np.log1p(np.abs(z))
+    return np.sign(z) * np.where(q > 0, np.expm1(q * logs) / np.where(q > 0, q, 1.0), logs)
+
+
+def _opened(bent: np.ndarray, q: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        logs = np.where(q > 0, np.log1p(q * bent) / np.where(q > 0, q, 1.0), bent)
+        return np.expm1(logs)
+
+
+def _normality(z: np.ndarray, power: float) -> float:
+    """Return the log likelihood of a normal distribution of the bent values, at its best."""
+    bent = _bent(z, power)
+    jacobian = (power - 1) * np.sum(np.sign(z) * np.log1p(np.abs(z)))
+    return float(jacobian - 0.5 * len(z) * np.log(np.maximum(np.var(bent), 1e-300)))
 
 
 def padded_size(n: int) -> int:

@@ -5,7 +5,7 @@ serves every later draw of the same sizes. Leading axes of all arrays are the B 
 Inside, draws live on the standardised scale; called, they answer in the objective's units.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, Self
 
@@ -13,12 +13,13 @@ import jax
 import numpy as np
 
 from thomax.compilation import cached_compilation
-from thomax.data import pad, padded_size
+from thomax.data import pad, padded_size, unwarped
 from thomax.kernels import NTK, float64
 from thomax.networks import Network
 from thomax.prior import lift
 
 _LARGEST = np.finfo(np.float64).max
+DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
 CHUNK = 4096  # points evaluated at once
 
 
@@ -40,10 +41,13 @@ class Draw:
     scale: np.ndarray
     lifting: np.ndarray | None
     single: bool
+    warping: np.ndarray | None = field(default=None, kw_only=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Evaluate in the objective's units: (N,) for a single key, (B, N) for a batch."""
         standard = evaluate(self, np.asarray(x, np.float32))
+        if self.warping is not None:
+            standard = unwarped(standard, self.warping)
         with np.errstate(over="ignore"):
             found = self.centre[:, None] + self.scale[:, None] * standard
         found = np.clip(found, -_LARGEST, _LARGEST)
@@ -61,7 +65,7 @@ class Draw:
 def _register(*fields: str) -> Any:
     return partial(
         jax.tree_util.register_dataclass,
-        data_fields=["centre", "scale", "lifting", *fields],
+        data_fields=[*DRAW_FIELDS, *fields],
         meta_fields=["single", "network"],
     )
 

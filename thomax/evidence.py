@@ -7,6 +7,7 @@ Notation:
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -156,7 +157,7 @@ def _losses(hyperprior: bool, p: Any, kernel: Kernel, x: Any, y: Any, mask: Any)
     """Return minus the log evidence (and log priors), and gradients, for every row of p."""
 
     def one(q: Any) -> Any:
-        loss, gradient = _evidence_loss(q, kernel, x, y, mask)
+        loss, gradient = evidence_loss(lambda r: _noisy_gram(r, kernel, x, mask), q, y, mask)
         if not hyperprior:
             return loss, gradient
         more, slope = jax.value_and_grad(_hyperprior_loss)(q, x.shape[1])
@@ -165,13 +166,13 @@ def _losses(hyperprior: bool, p: Any, kernel: Kernel, x: Any, y: Any, mask: Any)
     return jax.vmap(one)(p)
 
 
-def _evidence_loss(p: Any, kernel: Kernel, x: Any, y: Any, mask: Any) -> tuple[Any, Any]:
-    """Return (y^T A^-1 y + log det A + n log 2 pi) / 2 and its gradient.
+def evidence_loss(covariance: Callable[[Any], Any], p: Any, y: Any, mask: Any) -> tuple[Any, Any]:
+    """Return (y^T A^-1 y + log det A + n log 2 pi) / 2 for A = covariance(p), and its gradient.
 
     The gradient with respect to A is (A^-1 - A^-1 y y^T A^-1) / 2: pulling it back through the
     kernel spares the derivative of the factorisation.
     """
-    A, pull_back = jax.vjp(lambda q: _noisy_gram(q, kernel, x, mask), p)
+    A, pull_back = jax.vjp(covariance, p)
     lower = jnp.linalg.cholesky(A)
     inverse = jax.scipy.linalg.cho_solve((lower, True), jnp.eye(len(y)))
     a = inverse @ y

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.draws import Draw
+from thomax.draws import DRAW_FIELDS, Draw
 from thomax.kernels import SE, Matern52
 from thomax.keys import normals, stream
 from thomax.posterior import Factor
@@ -69,7 +69,7 @@ def feature_sum(omega: Any, w: Any, x: Any) -> Any:
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["centre", "scale", "lifting", "beta", "omega", "w", "kernel", "x", "weights"],
+    data_fields=[*DRAW_FIELDS, "beta", "omega", "w", "kernel", "x", "weights"],
     meta_fields=["single"],
 )
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ On the cube a network's prior variance grows with |x|^2: draws then have their m
 and a search in many dimensions never leaves them. Lifted to a sphere, all points are alike.
 
 Notation:
-    scale       of the inputs before they are lifted: larger means faster varying functions
+    scale       of the inputs before they are lifted: larger means faster varying functions;
+                one for all dimensions, or one for each
     amplitude   standard deviation of the function in units of the network's
     ratio       noise variance over squared amplitude
+    p           log squared amplitude, log ratio, log of the scale that dimensions have in
+                common, and how far each is from it                          (3 + d,)
 """
 
 import math
@@ -19,21 +22,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.blas import small_matrices
 from thomax.data import pad, padded_size
+from thomax.evidence import evidence_loss
 from thomax.kernels import NTK, exact_ntk, float64, has_exact_ntk
 from thomax.networks import MLP, Network
 from thomax.posterior import Factor
+from thomax.quasi_newton import minimise
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RATIOS = (1e-4, 1e-3, 1e-2, 1e-1)
 _MOST_POINTS = 256  # the evidence of more points says little more about four numbers
+_MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
+_MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
+_LOWER, _UPPER = (-6.0, math.log(1e-5), math.log(0.1), -5.0), (8.0, math.log(0.1), 3.0, 5.0)
+_ITERATIONS = 20
+_TOLERANCE = 0.1  # nats for a factor of e
 
 
 def lift(x: Any, scale: Any) -> Any:
     """Scale points (n, d), append a constant and project to a sphere: (n, d + 1).
 
     The first-layer kernel <x, x'> / (d + 1) of lifted points is the cosine of their angle.
+    Points of another shape are flattened.
     """
+    x = x.reshape(len(x), -1)
     d = x.shape[1]
     extended = jnp.concatenate([x * (scale / math.sqrt(d)), jnp.ones_like(x[:, :1])], axis=1)
     norm = jnp.sqrt(jnp.sum(extended**2, axis=1, keepdims=True))
@@ -44,7 +57,7 @@ def lift(x: Any, scale: Any) -> Any:
 class Prior:
     """What is believed before the data; without a scale points are not lifted."""
 
-    scale: float | None
+    scale: float | np.ndarray | None
     noise_std: float
     amplitude: float = 1.0
 
@@ -52,7 +65,13 @@ class Prior:
         """Return points as the network sees them, float32."""
         if self.scale is None:
             return x
-        return np.asarray(lift(x.astype(np.float32), np.float32(self.scale)))
+        return np.asarray(lift(x.astype(np.float32), np.asarray(self.scale, np.float32)))
+
+    def lifting(self, count: int, d: int) -> np.ndarray | None:
+        """Return the scale of every dimension for each of so many draws, (count, d)."""
+        if self.scale is None:
+            return None
+        return np.broadcast_to(np.asarray(self.scale, np.float32), (count, d)).copy()
 
 
 def default_prior(network: Network, sphere: bool, noise_std: float | None) -> Prior:
@@ -61,23 +80,91 @@ def default_prior(network: Network, sphere: bool, noise_std: float | None) -> Pr
     return Prior(scale, 0.1 if noise_std is None else noise_std)
 
 
-def fit_prior(network: Network, x: np.ndarray, targets: np.ndarray, sphere: bool) -> Prior:
+def fit_prior(
+    network: Network,
+    x: np.ndarray,
+    targets: np.ndarray,
+    sphere: bool,
+    *,
+    spread: float = 0.0,
+) -> Prior:
     """Choose scale, amplitude and noise by the evidence of the exact tangent kernel.
 
     For each scale and ratio the best amplitude is known in closed form, so the whole choice costs
-    a few Cholesky factorisations. Networks whose exact kernel is unknown keep the default.
+    a few Cholesky factorisations. With a `spread` the best of them is where an ascent starts that
+    gives every dimension a scale of its own: a factor of exp(spread) from the common one is
+    usual. Networks whose exact kernel is unknown keep the default.
     """
     before = default_prior(network, sphere, None)
     if len(x) < 4 or not has_exact_ntk(network):
         return before
-    every = math.ceil(len(x) / _MOST_POINTS)
-    x, targets = x[::every], targets[::every]
     kernel = exact_ntk(network)
+    some, values = _thinned(x, targets, _MOST_POINTS)
     scales = SCALES if before.scale is not None else (None,)
-    kernels = {scale: _gram(kernel, x, scale) for scale in scales}
-    best = max(product(scales, RATIOS), key=lambda c: _evidence(kernels[c[0]], targets, *c)[0])
-    amplitude = _evidence(kernels[best[0]], targets, *best)[1]
-    return Prior(best[0], math.sqrt(best[1]), amplitude)
+    kernels = {scale: _gram(kernel, some, scale) for scale in scales}
+    best = max(product(scales, RATIOS), key=lambda c: _evidence(kernels[c[0]], values, *c)[0])
+    amplitude = _evidence(kernels[best[0]], values, *best)[1]
+    found = Prior(best[0], math.sqrt(best[1]), amplitude)
+    if spread == 0 or before.scale is None or x[0].size > _MOST_DIMENSIONS:
+        return found
+    return _each_dimension(kernel, *_thinned(x, targets, _MOST_POINTS_EACH), found, spread)
+
+
+def _thinned(x: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    every = math.ceil(len(x) / most)
+    return x[::every], targets[::every]
+
+
+def _each_dimension(
+    kernel: NTK, x: np.ndarray, y: np.ndarray, start: Prior, spread: float
+) -> Prior:
+    """Climb the evidence, times the priors, from one scale for all dimensions to one for each.
+
+    The noise cannot become large: a function that looks like noise, because its ripples are finer
+    than the data, still has a shape to follow.
+    """
+    x = x.reshape(len(x), -1).astype(np.float64)
+    d, size = x.shape[1], padded_size(len(x))
+    common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
+    lower, upper = (np.array([*box[:3], *box[3:] * d]) for box in (_LOWER, _UPPER))
+    fixed = kernel, pad(x, size), pad(y, size), np.arange(size) < len(x), spread
+
+    def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with float64():
+            value, gradient = _loss(p[0], *fixed)
+        return np.asarray(value)[None], np.asarray(gradient)[None]
+
+    with small_matrices(size):
+        found = minimise(
+            loss, np.array([[*common, *[0.0] * d]]), iterations=_ITERATIONS,
+            tolerance=_TOLERANCE, lower=lower, upper=upper,
+        )  # fmt: skip
+    p = found.x[0]
+    if not np.isfinite(found.value[0]) or not np.isfinite(p).all():
+        return start
+    return Prior(np.exp(p[2] + p[3:]), math.exp(p[1] / 2), math.exp(p[0] / 2))
+
+
+@jax.jit
+def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, spread: Any) -> tuple[Any, Any]:
+    """Return minus the log evidence and log priors of p, and the gradient."""
+
+    def covariance(q: Any) -> Any:
+        z = lift(x, jnp.exp(q[2] + q[3:]))
+        K = jnp.where(mask[:, None] & mask[None, :], kernel(z, z), 0.0)
+        noise = jnp.where(mask, jnp.exp(q[0] + q[1]), 1.0)  # padding couples to nothing
+        return jnp.exp(q[0]) * K + jnp.diag(noise)
+
+    loss, gradient = evidence_loss(covariance, p, y, mask)
+    more, slope = jax.value_and_grad(_prior_loss)(p, spread)
+    return loss + more, gradient + slope
+
+
+def _prior_loss(p: Any, spread: Any) -> Any:
+    """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions."""
+    amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
+    ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
+    return amplitude + ratio + 0.5 * p[2] ** 2 + 0.5 * jnp.sum((p[3:] / spread) ** 2)
 
 
 def _evidence(

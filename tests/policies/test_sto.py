@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -329,9 +330,37 @@ def test_a_large_batch_is_made_in_groups_that_change_nothing(monkeypatch):
 
 @pytest.mark.parametrize("policy", [STOBNTS, STOBNTSLinear])
 def test_impossible_settings_are_refused(policy):
+    with pytest.raises(ValueError, match="spread >= 0"):
+        STOBNTSLinear(spread=-0.1)
     with pytest.raises(ValueError, match="noise_std > 0"):
         policy(noise_std=0.0)
     with pytest.raises(ValueError, match="beta > 0"):
         policy(beta=0.0)
     with pytest.raises(ValueError, match="finite width"):
         policy(CNN(width=math.inf))
+
+
+def test_draws_of_warped_targets_answer_in_the_units_of_the_objective():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (60, 2)).astype(np.float32)
+    data = Data(x, -np.exp(2 * x[:, 0] + x[:, 1]))  # a long tail of bad values
+    assert data.targets(True, warped=True).warping is not None
+    best = np.argsort(data.y)[-20:]
+    for policy in (STOBNTSLinear(SMALL), STOBNTS(SMALL)):
+        errors = [
+            np.abs(replace(policy, warp=warp)(make_keys(0, 16), data)(x).mean(axis=0) - data.y)
+            for warp in (True, False)
+        ]
+        assert np.quantile(errors[0], 0.9) < 0.01 * np.ptp(data.y)  # but for what is compressed
+        assert errors[0][best].mean() < errors[1][best].mean()  # good values are told apart
+
+
+def test_dimensions_that_matter_less_get_smaller_scales_in_the_draws():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, (50, 3)).astype(np.float32)
+    data = Data(x, np.sin(4 * x[:, 0]) + 0.3 * x[:, 1])
+    lifting = STOBNTSLinear(SMALL)(make_keys(0, 2), data).lifting
+    assert lifting.shape == (2, 3)
+    assert lifting[0, 0] > 2 * lifting[0, 2]
+    even = STOBNTSLinear(SMALL, spread=0.0)(make_keys(0, 2), data).lifting
+    assert np.ptp(even) == 0

@@ -20,7 +20,7 @@ import numpy as np
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
 from thomax.data import Data, pad, padded_size
-from thomax.draws import Draw
+from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
 from thomax.prior import default_prior
@@ -34,7 +34,7 @@ _ROWS_AT_ONCE = 2**14  # members times points that are trained in one go
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["centre", "scale", "lifting", "theta"],
+    data_fields=[*DRAW_FIELDS, "theta"],
     meta_fields=["single", "network"],
 )
 @dataclass(frozen=True)

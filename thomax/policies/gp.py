@@ -25,7 +25,7 @@ from thomax import evidence
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
 from thomax.data import Data, Standardised, pad, padded_size
-from thomax.draws import Draw, PathwiseDraw
+from thomax.draws import DRAW_FIELDS, Draw, PathwiseDraw
 from thomax.evidence import GPKernel, KernelName
 from thomax.features import FourierDraw, conditioned, draw_frequencies, feature_matrix
 from thomax.kernels import NTK, SE, Matern52, gram
@@ -206,7 +206,7 @@ class GPUCB:
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["centre", "scale", "lifting", "beta", "kernel", "x", "weights", "root", "kappa",
+    data_fields=[*DRAW_FIELDS, "beta", "kernel", "x", "weights", "root", "kappa",
                  "noise"],
     meta_fields=["single"],
 )  # fmt: skip

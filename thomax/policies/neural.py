@@ -27,7 +27,7 @@ import numpy as np
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
 from thomax.data import Data, Standardised, pad, padded_size
-from thomax.draws import Draw
+from thomax.draws import DRAW_FIELDS, Draw
 from thomax.kernels import blocks_product
 from thomax.keys import Key, as_keys, noise_words, normals, white_noise
 from thomax.networks import MLP, Blocks, Network
@@ -93,7 +93,7 @@ class Diagonal:
 @partial(
     _pytree,
     data_fields=[
-        "centre", "scale", "lifting", "theta", "theta0", "amplitude", "nu", "variance", "words",
+        *DRAW_FIELDS, "theta", "theta0", "amplitude", "nu", "variance", "words",
     ],
     meta_fields=["single", "network"],
 )  # fmt: skip

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.data import Data
-from thomax.draws import Draw
+from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, noise_words, white_noise
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
@@ -17,7 +17,7 @@ _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["centre", "scale", "lifting", "words"],
+    data_fields=[*DRAW_FIELDS, "words"],
     meta_fields=["single"],
 )
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class NoiseScore(Draw):
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["centre", "scale", "lifting", "target"],
+    data_fields=[*DRAW_FIELDS, "target"],
     meta_fields=["single"],
 )
 @dataclass(frozen=True)

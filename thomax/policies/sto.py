@@ -21,7 +21,7 @@ import numpy as np
 from thomax import posterior
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
-from thomax.data import Data, Standardised, pad, padded_size
+from thomax.data import Data, Standardised, pad, padded_size, unwarped
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
@@ -47,6 +47,8 @@ class _SampleThenOptimise:
     perturb: bool = True
     sphere: bool = True
     standardise: bool = True
+    warp: bool = True
+    spread: float = 0.5
     max_dense: int = 10_000
     prior_width: int = 1024
 
@@ -76,10 +78,12 @@ class STOBNTSLinear(_SampleThenOptimise):
     empirical tangent kernel; without, the paper's loss (1) to the letter.
 
     `noise_std` is on the scale of the standardised targets; None chooses it, together with the
-    scales of inputs and outputs, by the evidence. `sphere` lifts the points to a sphere (for MLP),
-    `standardise=False` leaves targets raw. `beta` is a number, or a function of the number of
-    observations. An MLP of infinite width gives pathwise draws with the exact kernel, from priors
-    of networks `prior_width` wide. More than `max_dense` points are solved iteratively.
+    scales of inputs and outputs, by the evidence; `spread` says how much those of dimensions
+    differ (0: not at all). `sphere` lifts the points to a sphere (for MLP), `standardise=False`
+    leaves targets raw, `warp=False` does not bend a long tail of bad ones. `beta` is a number, or
+    a function of the number of observations. An MLP of infinite width gives pathwise draws with
+    the exact kernel, from priors of networks `prior_width` wide. More than `max_dense` points are
+    solved iteratively.
 
     Example:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -178,19 +182,22 @@ class _Known:
     prior: Prior
     beta: float
     perturb: bool
+    dimension: int
 
     @classmethod
     def of(cls, policy: _SampleThenOptimise, data: Data) -> "_Known":
         data = data.in_canonical_order()
         n, x = len(data), data.x
-        standard = data.targets(policy.standardise)
+        standard = data.targets(policy.standardise, policy.standardise and policy.warp)
         if policy.noise_std is None:
-            prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
+            prior = fit_prior(
+                policy.network, x, standard.targets, policy.sphere, spread=policy.spread
+            )
         else:
             prior = default_prior(policy.network, policy.sphere, policy.noise_std)
         beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
         x = prior.inputs(pad(x, padded_size(n)))
-        return cls(x, n, standard, prior, beta, policy.perturb)
+        return cls(x, n, standard, prior, beta, policy.perturb, math.prod(data.x.shape[1:]))
 
     @property
     def gain(self) -> float:
@@ -211,11 +218,12 @@ class _Known:
 
     def units(self, count: int) -> dict[str, Any]:
         """Return the fields of a draw that lead back to the objective's units."""
-        lifting = self.prior.scale
+        warping = self.standard.warping
         return {
             "centre": np.full(count, self.standard.centre),
             "scale": np.full(count, self.standard.scale),
-            "lifting": None if lifting is None else np.full(count, lifting, np.float32),
+            "lifting": self.prior.lifting(count, self.dimension),
+            "warping": None if warping is None else np.tile(warping, (count, 1)),
             "beta": np.full(count, self.gain, np.float32),
             "single": False,
         }
@@ -230,6 +238,8 @@ def _check(policy: _SampleThenOptimise) -> None:
     name = type(policy).__name__
     if policy.noise_std is not None and not policy.noise_std > 0:
         raise ValueError(f"{name} needs noise_std > 0 or None, got {policy.noise_std}.")
+    if not 0 <= policy.spread < math.inf:
+        raise ValueError(f"{name} needs spread >= 0, got {policy.spread}.")
     if not callable(policy.beta) and not policy.beta > 0:
         raise ValueError(f"{name} needs beta > 0 or a function of n, got {policy.beta}.")
     if _is_infinite(policy.network):
@@ -309,5 +319,7 @@ def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarra
     mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, math.sqrt(known.s2))
     around = posterior.joint_draws(normals(keys, len(new), _EPS), np.zeros(len(new)), covariance)
     draws = known.prior.amplitude * (mean + known.beta * around)
+    if known.standard.warping is not None:
+        draws = unwarped(draws, known.standard.warping)
     values = known.standard.centre + known.standard.scale * draws
     return values[0] if single else values
