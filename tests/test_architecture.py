@@ -1,16 +1,20 @@
 """Imports point down only, and numerics stay free of the loop's concerns."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import thomax
 
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
     {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
      "posterior", "prior", "quasi_newton", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
-    {"design", "history", "maximise", "journal", "lines", "repair", "suggest"},
+    {"design", "history", "maximise", "journal", "lines", "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts"},
     {"integrations", "bench"},
     {"commands", "cli", "__main__"},
@@ -89,3 +93,13 @@ def test_every_module_has_a_level_and_there_is_no_cycle():
         seen += free
         graph = {m: needs for m, needs in graph.items() if m not in free}
     assert seen
+
+
+def test_every_public_name_is_imported_when_it_is_used_and_not_before():
+    assert sorted(" ".join(thomax._HOMES.values()).split()) == sorted(thomax.__all__)
+    assert all(getattr(thomax, name).__name__ for name in thomax.__all__ if name != "StopReason")
+    assert set(thomax.__all__) <= set(dir(thomax))
+    with pytest.raises(AttributeError, match="no attribute 'Optimiser'"):
+        thomax.Optimiser  # noqa: B018
+    code = "import sys, thomax; assert not {'jax', 'numpy'} & {*sys.modules}; thomax.Float(0, 1)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -73,7 +73,7 @@ def test_data_that_do_not_fit_are_refused(x, y):
 
 
 def tail(n=60, seed=0):
-    return -np.random.default_rng(seed).exponential(size=n) ** 3
+    return -(np.random.default_rng(seed).exponential(size=n) ** 3)
 
 
 def test_warping_is_the_transform_of_yeo_and_johnson():

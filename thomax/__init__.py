@@ -1,24 +1,52 @@
-"""Batch neural Thompson sampling for expensive black boxes."""
+"""Batch neural Thompson sampling for expensive black boxes.
 
-from thomax.data import Data
-from thomax.journal import Trial
-from thomax.kernels import NTK, SE, Matern52
-from thomax.keys import make_key, make_keys
-from thomax.loop import StopReason
-from thomax.maximise import Search
-from thomax.networks import CNN, MLP, Custom
-from thomax.optimizer import Optimizer
-from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
-from thomax.policies.ensemble import DeepEnsemble
-from thomax.policies.gp import GPTS, GPUCB
-from thomax.policies.neural import NeuralTS, NeuralUCB
-from thomax.policies.random import Random, Sobol
-from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.pools import Pool
-from thomax.repair import repair
-from thomax.shortcuts import maximize, minimize
-from thomax.spaces import Space
+Names are imported when they are first used: JAX takes a second, and the command line often does
+without.
+"""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thomax.data import Data
+    from thomax.journal import Trial
+    from thomax.kernels import NTK, SE, Matern52
+    from thomax.keys import make_key, make_keys
+    from thomax.loop import StopReason
+    from thomax.maximise import Search
+    from thomax.networks import CNN, MLP, Custom
+    from thomax.optimizer import Optimizer
+    from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
+    from thomax.policies.ensemble import DeepEnsemble
+    from thomax.policies.gp import GPTS, GPUCB
+    from thomax.policies.neural import NeuralTS, NeuralUCB
+    from thomax.policies.random import Random, Sobol
+    from thomax.policies.sto import STOBNTS, STOBNTSLinear
+    from thomax.pools import Pool
+    from thomax.salvage import repair
+    from thomax.shortcuts import maximize, minimize
+    from thomax.spaces import Space
+
+_HOMES = {
+    "data": "Data",
+    "journal": "Trial",
+    "kernels": "NTK SE Matern52",
+    "keys": "make_key make_keys",
+    "loop": "StopReason",
+    "maximise": "Search",
+    "networks": "CNN MLP Custom",
+    "optimizer": "Optimizer",
+    "parameters": "Bool Categorical Float Int Ordinal",
+    "policies.ensemble": "DeepEnsemble",
+    "policies.gp": "GPTS GPUCB",
+    "policies.neural": "NeuralTS NeuralUCB",
+    "policies.random": "Random Sobol",
+    "policies.sto": "STOBNTS STOBNTSLinear",
+    "pools": "Pool",
+    "salvage": "repair",
+    "shortcuts": "maximize minimize",
+    "spaces": "Space",
+}
 __all__ = [
     "CNN",
     "GPTS",
@@ -53,3 +81,15 @@ __all__ = [
     "minimize",
     "repair",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names.split():
+            globals()[name] = found = getattr(import_module(f"thomax.{module}"), name)
+            return found
+    raise AttributeError(f"module 'thomax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from thomax.repair import repair
+from thomax.salvage import repair
 
 EXAMPLES = """examples:
   thomax repair search.jsonl

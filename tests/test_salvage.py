@@ -6,7 +6,7 @@ from test_journal import HEADER, LINES, RECORDS, by_hand, full_header, reopened,
 
 from thomax.journal import Journal
 from thomax.lines import MAX_LINE
-from thomax.repair import repair
+from thomax.salvage import repair
 
 
 @pytest.fixture
