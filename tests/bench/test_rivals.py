@@ -263,9 +263,9 @@ def test_an_ablation_is_run_with_its_own_search(monkeypatch):
         searches.append(space)
         return Random(), Search(candidates=7)
 
-    monkeypatch.setitem(ABLATIONS, "linear-half", variant)
-    assert len(perform(Run("bowl", "linear-half@2", 0, 2), BOWL)["values"]) == 4 + 4
-    assert parse_method("linear-half").search(BOX) == Search(candidates=7)
+    monkeypatch.setitem(ABLATIONS, "one-scale", variant)
+    assert len(perform(Run("bowl", "one-scale@2", 0, 2), BOWL)["values"]) == 4 + 4
+    assert parse_method("one-scale").search(BOX) == Search(candidates=7)
     assert searches[0] is BOX
 
 

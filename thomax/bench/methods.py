@@ -55,10 +55,26 @@ _MAKERS: dict[str, Callable[[], Policy]] = {
     "sto-released": released_sto,
     "linear-released": released_linear,
 }
+
+
+def _auto(**changes: Any) -> Callable[[Space | Pool], tuple[Policy, Search]]:
+    """Return our default with some settings changed."""
+
+    def variant(space: Space | Pool) -> tuple[Policy, Search]:
+        usual: Any = default_policy(space)
+        return replace(usual, **changes), Search()
+
+    return variant
+
+
 # Variants of `auto` by one ingredient each: what `thomax bench compare --ablation` compares.
 ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
-    "linear-beta1": lambda space: (STOBNTSLinear(beta=1.0), Search()),
-    "linear-half": lambda space: (STOBNTSLinear(beta=0.5), Search()),
+    "one-scale": _auto(spread=0.0),
+    "similar-scales": _auto(spread=0.25),
+    "unwarped": _auto(warp=False),
+    "full-deviation": _auto(beta=1.0),
+    "small-deviation": _auto(beta=0.25),
+    "on-the-cube": _auto(sphere=False),
 }
 NAMES = ("auto", *_MAKERS, *ABLATIONS)
 _RELEASED_SEARCH = Search(
