@@ -326,7 +326,12 @@ def _patches(h: Any, kernel: int) -> Any:
 
 
 def _max_pool(h: Any, window: int) -> Any:
-    """Take the maximum over windows; an axis shorter than the window is pooled whole."""
-    size = [min(window, s) for s in h.shape[1:3]]
-    dims = (1, *size, 1)
-    return jax.lax.reduce_window(h, -jnp.inf, jax.lax.max, dims, dims, "VALID")
+    """Take the maximum over windows; an axis shorter than the window is pooled whole.
+
+    What does not fill a window is cut off. Reshaping is far faster than `reduce_window`, whose
+    derivative is slow on CPUs.
+    """
+    n, height, breadth, channels = h.shape
+    a, b = min(window, height), min(window, breadth)
+    whole = h[:, : height // a * a, : breadth // b * b]
+    return whole.reshape(n, height // a, a, breadth // b, b, channels).max(axis=(2, 4))
