@@ -2,7 +2,8 @@
 
 For n observations in a 12-D float space and in a mixed one: CPU and wall-clock seconds of ask(1)
 and ask(4), medians of several asks after a first one (which compiles). Optuna's batch of four is
-four asks without tells in between. Also: tell, import, and scoring a large pool.
+four asks without tells in between. Also: ours by number of observations and dimensions, tell,
+import, and scoring a large pool.
 """
 
 import argparse
@@ -105,7 +106,7 @@ def tell_seconds():
 
 
 def import_cpu_seconds():
-    script = "import thomax, time; print(time.process_time())"
+    script = "import thomax, time; thomax.Optimizer; print(time.process_time())"
     runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
             for _ in range(3)]  # fmt: skip
     return min(float(run.stdout) for run in runs)
@@ -138,6 +139,19 @@ def measure(kind, n, quick):
     return row
 
 
+def by_size(quick):
+    """Time our own asks by dimension and number of observations."""
+    rows = []
+    for d in (12,) if quick else (2, 12, 50):
+        space = {f"x{i}": tx.Float(0, 1) for i in range(d)}
+        for n in (100,) if quick else (100, 300, 1000):
+            found = {f"ask({batch})": ours(None, space, n, batch, 5) for batch in (1, 4)}
+            rows.append({"d": d, "n": n, **found})
+            print(f"d={d:<3} n={n:<5} ask(1) {found['ask(1)']['wall_s']:.3f} s  "
+                  f"ask(4) {found['ask(4)']['wall_s']:.3f} s", flush=True)  # fmt: skip
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only n = 300")
@@ -154,6 +168,7 @@ def main():
                     print(f"{kind:>6} n={n:<5} {name:<14} {found['cpu_s']:8.3f} CPU-s "
                           f"{found['wall_s']:8.3f} s", flush=True)  # fmt: skip
     at_300 = {row["space"]: row for row in rows if row["n"] == 300}
+    own = by_size(quick)
     pool = pool_seconds(20_000 if quick else 100_000)
     summary = {
         f"{kind}_{measure}": round(value, 2)
@@ -169,7 +184,7 @@ def main():
     summary["quick"] = quick
     if not quick:
         RESULTS.mkdir(exist_ok=True)
-        text = json.dumps({"summary": summary, "rows": rows}, indent=1)
+        text = json.dumps({"summary": summary, "rows": rows, "by_size": own}, indent=1)
         (RESULTS / "ask.json").write_text(text + "\n")
     print(json.dumps(summary))
 
