@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from reading import SMALL, tell_all
 
 from thomax import GPTS, MLP, STOBNTS, Float, Optimizer
-from thomax.policies.sto import _Known
-from thomax.report.diagnostics import diagnose, prior_of
+from thomax.prior import Prior
+from thomax.report.diagnostics import _scales_text, diagnose
 from thomax.report.run import run_of
 
 
@@ -27,11 +25,10 @@ def test_trained_draws_show_their_certificates():
         assert 0 < shown.relative_gradient < 0.05
 
 
-@pytest.mark.parametrize("noise_std", [None, 0.3])
-def test_the_prior_is_the_one_the_policy_uses(noise_std):
-    policy = replace(SMALL, noise_std=noise_std)
-    data = search(policy)._data()
-    assert prior_of(policy, data) == _Known.of(policy, data).prior
+def test_the_scales_of_dimensions_are_shown_as_a_range():
+    assert _scales_text(Prior(None, 0.1)) == "points as they are"
+    assert _scales_text(Prior(2.0, 0.1)) == "input scale 2"
+    assert _scales_text(Prior(np.array([0.5, 3.0, 1.0]), 0.1)) == "input scale 0.5 to 3"
 
 
 def test_facts_name_seed_policy_times_and_versions():

@@ -64,6 +64,10 @@ class _SampleThenOptimise:
         """Draw the values at a finite set of points jointly, for a network of infinite width."""
         return _on_set(self, key, data, points)
 
+    def prior(self, data: Data) -> Prior:
+        """Return what draws from these data take for granted: scales and noise."""
+        return _Known.of(self, data).prior
+
     def covariance(self, points: np.ndarray) -> np.ndarray:
         """Return the prior covariances of points, by the exact kernel where it is known."""
         return _covariance(self, points)

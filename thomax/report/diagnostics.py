@@ -13,7 +13,7 @@ from thomax.data import Data
 from thomax.keys import make_keys
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.pools import Pool
-from thomax.prior import Prior, default_prior, fit_prior
+from thomax.prior import Prior
 from thomax.report.run import Run
 from thomax.spaces import Space
 from thomax.suggest import Policy, default_policy, suggest
@@ -58,26 +58,23 @@ def diagnose(run: Run) -> Diagnostics:
     return Diagnostics(certificates, facts)
 
 
-def prior_of(policy: STOBNTS | STOBNTSLinear, data: Data) -> Prior:
-    """Return the prior that the policy uses with these data."""
-    if policy.noise_std is not None:
-        return default_prior(policy.network, policy.sphere, policy.noise_std)
-    data = data.in_canonical_order()
-    targets = data.targets(policy.standardise).targets
-    return fit_prior(policy.network, data.x, targets, policy.sphere)
-
-
 def _prior_facts(policy: Policy, data: Data) -> dict[str, str]:
     if not isinstance(policy, STOBNTS | STOBNTSLinear):
         return {}
-    prior = prior_of(policy, data)
-    scale = "points as they are" if prior.scale is None else f"input scale {prior.scale:g}"
+    prior = policy.prior(data)
     chosen = "chosen by the evidence" if policy.noise_std is None else "as set"
     return {
         "network": repr(policy.network),
-        "prior": f"{scale}, amplitude {prior.amplitude:.3g}, noise {prior.noise_std:.3g} of it "
-        f"(standardised values; {chosen})",
+        "prior": f"{_scales_text(prior)}, amplitude {prior.amplitude:.3g}, "
+        f"noise {prior.noise_std:.3g} of it (standardised values; {chosen})",
     }
+
+
+def _scales_text(prior: Prior) -> str:
+    if prior.scale is None:
+        return "points as they are"
+    low, high = np.min(prior.scale), np.max(prior.scale)
+    return f"input scale {low:.3g}" + ("" if low == high else f" to {high:.3g}")
 
 
 def _fresh_draws(run: Run, policy: Policy, data: Data) -> tuple[float, list[Certified]]:
