@@ -70,7 +70,7 @@ def _auto(**changes: Any) -> Callable[[Space | Pool], tuple[Policy, Search]]:
 # Variants of `auto` by one ingredient each: what `thomax bench compare --ablation` compares.
 ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
     "one-scale": _auto(spread=0.0),
-    "similar-scales": _auto(spread=0.25),
+    "different-scales": _auto(spread=0.5),
     "unwarped": _auto(warp=False),
     "full-deviation": _auto(beta=1.0),
     "small-deviation": _auto(beta=0.25),

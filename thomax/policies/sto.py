@@ -48,7 +48,7 @@ class _SampleThenOptimise:
     sphere: bool = True
     standardise: bool = True
     warp: bool = True
-    spread: float = 0.5
+    spread: float = 0.25
     max_dense: int = 10_000
     prior_width: int = 1024
 
