@@ -5,6 +5,7 @@ without.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def __getattr__(name: str) -> Any:
         if name in names.split():
             globals()[name] = found = getattr(import_module(f"thomax.{module}"), name)
             return found
+    if find_spec(f"thomax.{name}") is not None:  # thomax.spaces, without importing it first
+        return import_module(f"thomax.{name}")
     raise AttributeError(f"module 'thomax' has no attribute {name!r}")
 
 

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # the reader, such as `head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        except (ValueError, ImportError, OSError, RuntimeError) as error:
+        except (ValueError, ImportError, OSError, RuntimeError, ArithmeticError) as error:
             print(f"thomax: {_one_line(error)}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
@@ -54,7 +54,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         return parser.parse_args(arguments)
     # What follows the -- is another program's: argparse must not look at it.
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    return parser.parse_args(arguments[:end], argparse.Namespace(program=[*arguments[end + 1 :]]))
+    program = argparse.Namespace(program=[*arguments[end + 1 :]])
+    options, unknown = parser.parse_known_args(arguments[:end], program)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)} (put the program after --)")
+    return options
 
 
 class _Parser(argparse.ArgumentParser):

@@ -111,8 +111,8 @@ def fit_prior(
 
 
 def _thinned(x: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    every = math.ceil(len(x) / most)
-    return x[::every], targets[::every]
+    some = np.linspace(0, len(x) - 1, min(most, len(x))).astype(int)
+    return x[some], targets[some]
 
 
 def _each_dimension(

@@ -93,14 +93,28 @@ def test_the_seed_and_the_history_decide_what_is_asked(name):
     assert other != first
 
 
-@pytest.mark.parametrize("name", ["optuna-tpe", "botorch-turbo"])
+@pytest.mark.parametrize("name", RIVALS)
 def test_failed_trials_do_not_stop_a_rival(name):
     rival = made(name)
-    for params in BOX.decode(BOX.sample(np.random.default_rng(2), 3)):
-        rival.tell(params, None)
+    for value, params in enumerate(BOX.decode(BOX.sample(np.random.default_rng(2), 12))):
+        rival.tell(params, value if value % 2 else None)
     for _ in range(2):
         (params,) = rival.ask(1)
         rival.tell(params, None)
+
+
+@pytest.mark.parametrize("name", ["botorch-qlognei", "botorch-ts", "botorch-turbo"])
+def test_rounding_does_not_waste_asks_on_points_already_seen(name):
+    space = Space({"a": Categorical([*"pqrs"]), "b": Categorical([*"pqrs"]), "c": Int(0, 3)})
+    rival = made(name, space)
+    seen = space.decode(space.sample(np.random.default_rng(0), 5))
+    for params in seen:
+        rival.tell(params, float(params["a"] == "q") + params["c"])
+    for _ in range(3):
+        for params in rival.ask(2):
+            assert params not in seen
+            seen.append(params)
+            rival.tell(params, float(params["a"] == "q") + params["c"])
 
 
 class Recorded:

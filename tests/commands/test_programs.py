@@ -112,3 +112,11 @@ def test_a_program_must_be_there():
 def test_environment_variables_are_never_shared(names):
     with pytest.raises(ValueError, match="needs an environment variable of its own"):
         Program(("env",), names, by_environment=True)
+
+
+def test_an_inactive_placeholder_takes_only_a_flag_with_it():
+    program = Program(("train", "--lr={lr}", "{mode}"), ("lr", "mode"))
+    assert program.command({"lr": 0.1}, 0) == ["train", "--lr=0.1", ""]
+    both = Program(("python", "train.py", "--a={a}", "{b}"), ("a", "b"))
+    assert both.command({}, 0) == ["python", "train.py", ""]
+    assert Program(("p", "--a", "{a}"), ("a",)).command({}, 0) == ["p"]

@@ -30,7 +30,7 @@ def test_a_program_is_optimised_and_the_summary_can_be_pasted(thomax, space, pro
     assert shlex.split(line)[1:] == [
         *[sys.executable, "-S", "program.py", "--x", repr(best.params["x"])]
     ]
-    assert "next: thomax show space.jsonl" in done.out
+    assert "next: thomax report space.jsonl" in done.out
     assert done.err == ""
 
 

@@ -83,13 +83,18 @@ assert not {"jax", "numpy", "scipy", "sklearn", "matplotlib", "tqdm"} & sys.modu
     ("arguments", "sentence"),
     [
         (["show", "missing.jsonl"], "missing.jsonl does not exist"),
-        (["show", "."], "directory"),
+        (["show", "."], "got the folder"),
         (["show", "other.jsonl"], "needs to be the journal of an Optimizer"),
         (["show", "text.jsonl"], "damaged at line 1"),
         (["show", "text.jsonl", "--top", "-1"], "--top needs a whole number >= 0, got -1"),
         (["repair", "missing.jsonl"], "missing.jsonl needs to be a file"),
         (["repair", "text.jsonl"], "intact header"),
         (["repair", "text.jsonl", "--space", "space.toml"], "needs the seed"),
+        (["repair", "text.jsonl", "--space", "space.toml", "--seed", "0"], "needs the direction"),
+        (["repair", "text.jsonl", "--seed", "0"], "needs --space"),
+        (["report", "missing.jsonl"], "missing.jsonl does not exist"),
+        (["report", "other.jsonl", "--output", "."], "--output needs the path of a file"),
+        (["run", "space.toml", "python", "train.py"], "put the program after --"),
     ],
 )
 def test_a_mistake_is_one_line(thomax, folder, arguments, sentence):

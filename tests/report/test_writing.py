@@ -86,7 +86,7 @@ def test_following_writes_when_the_journal_has_changed_and_stops_on_interrupt(
 
 
 def test_following_needs_time_to_pass(tmp_path):
-    with pytest.raises(ValueError, match="needs every > 0 seconds, got 0"):
+    with pytest.raises(ValueError, match="needs 0 < every < 86400 seconds, got 0"):
         follow(tmp_path / "run.jsonl", tmp_path / "report.html", every=0)
 
 

@@ -46,7 +46,8 @@ the number of claims; size is the mean difference over its standard deviation.
 
 "Paper" is what the paper states, trained to convergence (Deep Ensemble and deep, narrow networks
 too); "released" imitates the authors' code (`thomax.bench.released`); "scaled" is the paper's
-baseline on standardised targets; "ours" are this library's defaults. In figures they are solid,
+baseline on standardised targets; "ours" are this library's defaults, as they were before
+dimensions had scales of their own and long tails were bent. In figures they are solid,
 dotted, dash-dotted and dashed; numbers in brackets count seeds.
 """
 

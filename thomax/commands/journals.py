@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 def read_journal(path: Path) -> Journal:
     """Return a snapshot of a search's journal, whoever else is writing to it."""
+    if path.is_dir():
+        raise ValueError(f"A journal needs to be a file, got the folder {path}.")
     if not path.exists():
         raise ValueError(
             f"The journal {path} does not exist: "
@@ -22,7 +24,7 @@ def read_journal(path: Path) -> Journal:
     return journal
 
 
-def open_again(path: Path, initial: int | None = None) -> "Optimizer":
+def open_again(path: Path) -> "Optimizer":
     """Open a journal with the space that its header describes."""
     from thomax.optimizer import Optimizer  # here, because looking at a journal needs no JAX
     from thomax.spaces import Space
@@ -34,4 +36,4 @@ def open_again(path: Path, initial: int | None = None) -> "Optimizer":
             "constraint function: go on with it from Python."
         )
     space = Space.from_description(header["space"])
-    return Optimizer(space, direction=header["direction"], journal=path, initial=initial)
+    return Optimizer(space, direction=header["direction"], journal=path)

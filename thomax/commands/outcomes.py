@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +42,10 @@ def tell_all(optimizer: Optimizer, outcomes: list[Outcome]) -> list[Trial]:
 
 
 def read_outcomes(path: Path, space: Space) -> list[Outcome]:
-    """Read a file: a `number` or params, and a `value` or an `error`, on each line."""
+    """Read a file: on each line a `number` or `params`, and a `value` or an `error`.
+
+    In a CSV file every parameter has a column of its own.
+    """
     if path.suffix not in (".csv", ".jsonl"):
         raise ValueError(f"--from needs a file that ends in .csv or .jsonl, got {path}.")
     rows = _csv_rows(path, space) if path.suffix == ".csv" else _json_rows(path)
@@ -53,10 +55,13 @@ def read_outcomes(path: Path, space: Space) -> list[Outcome]:
 def number_of(text: Any, where: str) -> float:
     """Return a value as a number; nan stands for a failed evaluation."""
     try:
-        return math.nan if isinstance(text, bool) else float(text)
-    except (TypeError, ValueError):
+        if isinstance(text, bool):
+            raise TypeError
+        return float(text)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"{where} needs a number as value, got {text!r}: a failed trial has an error instead."
+            f"{where} needs a number as value, got {str(text)[:80]!r}: a failed trial has an "
+            "error instead."
         ) from None
 
 
@@ -64,9 +69,11 @@ def _outcome(where: str, row: Mapping[str, Any]) -> Outcome:
     trial = row.get("number", row.get("params"))
     if isinstance(trial, bool) or not isinstance(trial, int | dict):
         raise ValueError(f"{where} needs a whole number or params, got {trial!r}.")
-    value, error = row.get("value"), row.get("error")
-    if value is None and not isinstance(error, str):
-        raise ValueError(f"{where} needs a value, or an error that is a text.")
+    value, error = row.get("value"), row.get("error") or None
+    if (value is None) == (error is None) or not isinstance(error, str | None):
+        raise ValueError(
+            f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
+        )
     return Outcome(where, trial, None if value is None else number_of(value, where), error)
 
 

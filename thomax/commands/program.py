@@ -25,6 +25,7 @@ NUMBER = "trial"  # {trial} is the number of the trial
 _OURS = ("THOMAX_PARAMS", "THOMAX_TRIAL", "THOMAX_OUTPUT_FILE", "THOMAX_CACHE")
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _LONELY = re.compile(r"([^{}]*=)?\{([^{}]+)\}")  # nothing but a placeholder, or name=placeholder
+_FLAG = re.compile(r"-[^={}]*")  # a flag whose value is the next argument
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Program:
             if lonely and lonely[2] in self.names and lonely[2] not in params:
                 if lonely[1]:
                     continue
-                if before.startswith("-"):
+                if _FLAG.fullmatch(before):
                     filled.pop()
                     continue
             # One pass: braces inside a value are the value's own.

@@ -7,7 +7,7 @@ from thomax.salvage import repair
 
 EXAMPLES = """examples:
   thomax repair search.jsonl
-  thomax repair search.jsonl --space space.toml --seed 0   (the first line is lost)"""
+  thomax repair search.jsonl --space space.toml --seed 0 --minimize   (the first line is lost)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--space", type=Path, metavar="SPACE.toml", help="the space, if the first line is lost"
     )
     parser.add_argument("--seed", type=int, help="the seed, if the first line is lost")
+    direction = parser.add_mutually_exclusive_group()
+    for word in ("minimize", "maximize"):
+        direction.add_argument(
+            f"--{word}", dest="direction", action="store_const", const=word,
+            help="the direction, if the first line is lost",
+        )  # fmt: skip
     parser.set_defaults(act=_repair)
 
 
@@ -26,7 +32,7 @@ def _repair(options: argparse.Namespace) -> None:
     if not path.is_file():
         raise ValueError(f"The journal {options.journal} needs to be a file, got none.")
     copies = set(path.parent.glob(f"{path.name}.damaged-*"))
-    kept, dropped = repair(path, _header(options.space, options.seed))
+    kept, dropped = repair(path, _header(options))
     new = set(path.parent.glob(f"{path.name}.damaged-*")) - copies
     if not new:
         print(f"{options.journal} is sound: its {kept} records were left as they are")
@@ -35,14 +41,22 @@ def _repair(options: argparse.Namespace) -> None:
     print(f"the damaged file is {new.pop()}")
 
 
-def _header(space_path: Path | None, seed: int | None) -> dict[str, object] | None:
-    if space_path is None:
+def _header(options: argparse.Namespace) -> dict[str, object] | None:
+    """Return what the lost first line said: flags before the space file."""
+    given = {name: getattr(options, name) for name in ("seed", "direction")}
+    if options.space is None:
+        if found := [f"--{name}" for name, value in given.items() if value is not None]:
+            raise ValueError(f"A lost first line needs --space SPACE.toml beside {found[0]}.")
         return None
     from thomax.commands.spacefile import read_space_file
 
-    file = read_space_file(space_path)
-    seed = file.settings.get("seed") if seed is None else seed
-    if seed is None:
-        raise ValueError(f"A lost first line needs the seed, got none in {space_path}: --seed N.")
-    direction = file.settings.get("direction", "maximize")
-    return {"space": file.space.describe(), "direction": direction, "seed": seed}
+    file = read_space_file(options.space)
+    for name, flag in (("seed", "--seed N"), ("direction", "--minimize or --maximize")):
+        given[name] = file.settings.get(name) if given[name] is None else given[name]
+        if given[name] is None:
+            raise ValueError(
+                f"A lost first line needs the {name}, got none in {options.space}: {flag}."
+            )
+    return {
+        "space": file.space.describe(), "direction": given["direction"], "seed": given["seed"],
+    }  # fmt: skip

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from thomax.commands.journals import read_journal
 from thomax.report import follow, write_report
 
 EXAMPLES = """examples:
@@ -29,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def report(options: argparse.Namespace) -> None:
     """Write the page, and say where it is."""
     output = options.output or options.journal.with_suffix(".html")
+    if output.is_dir():
+        raise ValueError(f"--output needs the path of a file, got the folder {output}.")
     if options.follow is None:
+        read_journal(options.journal)
         print(f"wrote {write_report(options.journal, output)}")
         return
     print(f"writing {output} whenever {options.journal} grows; stop with Ctrl-C", flush=True)

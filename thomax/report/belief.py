@@ -4,7 +4,7 @@ Draws are taken at the full deviation of the posterior, whatever `beta` the sear
 points, so that a band of 90 % means 90 %.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,8 @@ def model_of(policy: Policy | None, space: Space | Pool) -> Policy:
     if policy is None or isinstance(policy, _NO_DRAWS):
         policy = default_policy(space)
     settings: Any = policy
-    return replace(settings, beta=1.0) if hasattr(policy, "beta") else policy
+    tempered = is_dataclass(policy) and hasattr(policy, "beta")
+    return replace(settings, beta=1.0) if tempered else policy
 
 
 def model_note(run: Run) -> str:

@@ -11,6 +11,8 @@ from thomax.report.content import gather
 from thomax.report.page import render
 from thomax.report.run import run_of
 
+_LONGEST_WAIT = 86_400  # seconds
+
 
 def write_report(source: Any, path: str | os.PathLike[str], *, refresh: int | None = None) -> Path:
     """Write one self-contained HTML page about a search, and return where it is.
@@ -47,8 +49,8 @@ def follow(
     Looks every so many seconds; the page loads itself again as often. The journal need not exist
     yet.
     """
-    if not every > 0:
-        raise ValueError(f"follow needs every > 0 seconds, got {every!r}.")
+    if not 0 < every < _LONGEST_WAIT:
+        raise ValueError(f"follow needs 0 < every < {_LONGEST_WAIT} seconds, got {every!r}.")
     journal, seen = Path(source), None
     with contextlib.suppress(KeyboardInterrupt):
         while True:

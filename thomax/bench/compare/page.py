@@ -48,7 +48,8 @@ batches point by point |
 design |
 
 BoTorch's methods see numbers in the unit cube and choices as one column for each option, rounded
-after the search. HEBO is left out: it does not install beside NumPy 2.
+after the search; a point that rounding makes an old one is replaced by a random one. Finite spaces
+are listed instead, except for TuRBO. HEBO is left out: it does not install beside NumPy 2.
 """
 
 

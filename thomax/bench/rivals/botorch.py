@@ -1,8 +1,9 @@
 """Two ways to use BoTorch's default Gaussian process: qLogNEI, and pathwise Thompson draws.
 
 BoTorch searches the unit cube. A number lies there as in our cube, which runs from -1 to 1; a
-choice has one column for each option, and after the search the largest of them counts. Candidates
-of a pool are scaled to the unit cube column by column, and searched one by one.
+choice has one column for each option, and after the search the largest of them counts; where that
+makes it a point already asked for, a random one takes its place. Finite spaces of moderate size
+are searched one by one; so are pools, whose candidates are scaled to the unit cube by column.
 
 Notation:
     x        observed points                                   (n, d)
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 _FEWEST = 2  # observations that a model needs
 _RESTARTS, _RAW_SAMPLES = 10, 512  # of BoTorch's tutorials
 _AT_ONCE = 2048  # candidates
+_MOST_LISTED = 100_000  # points of a finite space that are searched one by one: as many as ours
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Modelled:
         import torch
 
         torch.set_num_threads(1)
-        self._points = Candidates(space) if isinstance(space, Pool) else Cube(space)
+        self._points = _points(space)
         self._seed, self._asks, self._propose = seed, 0, propose
         self._told: list[tuple[Params, float | None]] = []
         self._pending: list[Params] = []
@@ -130,6 +132,12 @@ def _drawn(model: Any, known: Known, n: int) -> Any:
     return known.choices[chosen]
 
 
+def _points(space: Space | Pool) -> "Cube | Candidates":
+    if isinstance(space, Space) and not (space.is_finite and space.size <= _MOST_LISTED):
+        return Cube(space)
+    return Candidates(space)
+
+
 class Cube:
     """A space as the unit cube."""
 
@@ -146,8 +154,16 @@ class Cube:
         return np.where(self._centred, (x + 1) / 2, x)
 
     def decode(self, x: Array, seen: list[Params]) -> list[Params]:
-        """Return the params of the nearest valid points."""
-        return self._space.decode(self._space.snap(np.where(self._centred, 2 * x - 1, x)))
+        """Return the params of the nearest valid points; random ones for those seen before."""
+        rows = self._space.snap(np.where(self._centred, 2 * x - 1, x))
+        taken = [*seen]
+        for params in self._space.decode(rows):
+            if params in taken:
+                rng = np.random.default_rng(len(taken))
+                others = self._space.decode(self._space.sample(rng, 100))
+                params = next((p for p in others if p not in taken), params)
+            taken.append(params)
+        return taken[len(seen) :]
 
     def left(self, seen: list[Params]) -> None:
         """Return None: points of a cube are not listed."""
@@ -158,11 +174,12 @@ class Cube:
 
 
 class Candidates:
-    """A pool as points of the unit cube."""
+    """A pool, or a finite space, as points of the unit cube."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool | Space) -> None:
         self._pool = pool
-        x = pool.at(range(pool.size)).reshape(pool.size, -1).astype(np.float64)
+        self._size = int(pool.size)
+        x = pool.at(range(self._size)).reshape(self._size, -1).astype(np.float64)
         low, width = x.min(axis=0), np.ptp(x, axis=0)
         self._x = (x - low) / np.where(width > 0, width, 1.0)
 
@@ -189,7 +206,7 @@ class Candidates:
         return self._pool.params(rng.choice(self._unseen(seen), n, replace=False).tolist())
 
     def _unseen(self, seen: list[Params]) -> NDArray[np.int64]:
-        return np.setdiff1d(np.arange(self._pool.size), self._pool.index(seen))
+        return np.setdiff1d(np.arange(self._size), self._pool.index(seen))
 
 
 # What TuRBO uses too

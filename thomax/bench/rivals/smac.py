@@ -30,6 +30,7 @@ class Smac:
         self._space = space
         self._configurations = _configuration_space(space, seed)
         self._pending: list[tuple[Params, Any]] = []
+        self._costs: list[float] = []
         folder = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         logging.getLogger("smac").setLevel(logging.ERROR)
@@ -57,7 +58,9 @@ class Smac:
         from smac.runhistory.enumerations import StatusType
 
         status = StatusType.CRASHED if value is None else StatusType.SUCCESS
-        cost = float("inf") if value is None else -value
+        # A crash has no cost in SMAC's model but the worst so far: infinity breaks its encoder.
+        cost = max(self._costs, default=0.0) if value is None else -value
+        self._costs.append(cost)
         self._facade.tell(self._info(params), TrialValue(cost, status=status), save=False)
 
     def _info(self, params: Params) -> Any:

@@ -77,6 +77,7 @@ class Turbo:
         self._points, self._dimension = Cube(space), space.dimension
         self._seed, self._asks, self._starts = seed, 0, 0
         self._told: list[tuple[Params, float | None]] = []  # of the region
+        self._seen: list[Params] = []  # of all regions
         self._batch: list[float | None] = []  # values since the last ask
         self._region: TrustRegion | None = None  # None while the first points come in
 
@@ -88,11 +89,12 @@ class Turbo:
             rng = np.random.default_rng([self._seed, self._asks])
             return self._points.random(rng, n, [])
         with seeded(self._seed, self._asks):
-            return self._points.decode(self._draw(n).numpy(), [])
+            return self._points.decode(self._draw(n).numpy(), self._seen)
 
     def tell(self, params: Params, value: float | None) -> None:
         """Keep a value."""
         self._told.append((params, value))
+        self._seen.append(params)
         self._batch.append(value)
 
     def _take_in_batch(self) -> None:
