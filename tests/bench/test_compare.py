@@ -262,6 +262,7 @@ def test_the_page_says_what_was_not_run_and_who_could_not(tmp_path, monkeypatch)
     text = (tmp_path / "docs" / "page.md").read_text()
     assert "Versions: optuna 9.9." in text
     assert "Ranks are over 1 of 15 tasks. Optuna TPE cannot choose among the candida" in text
+    assert "seeds: no claims yet.**" in text
     assert "tes of a pool (digits)." in text
     assert "thomax 4 of 150 runs" in text
     assert "SMAC 0 of 140 runs" in text

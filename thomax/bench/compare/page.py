@@ -30,6 +30,7 @@ runs on a machine that did other things too: compare them with each other only.
 so its results there flatter it. The *report* tasks are not tuned on; most of them are the
 paper's, on which some of our policies were run before (`docs/reproduction.md`).
 """
+_FEWEST_SEEDS = 10  # for a screen
 _METHODS_TEXT = """## The methods
 
 All are used through their own public interfaces, at their own defaults.
@@ -134,8 +135,7 @@ def _section(
 
 def _coverage(result: SuiteResult, planned: Sequence[str]) -> str:
     """Say what the ranks are over, who could not take part, and what was not run."""
-    ranked, all_tasks = len(result.ranked), len(result.budgets)
-    parts = [f"Ranks are over {ranked} of {all_tasks} tasks."]
+    parts = [f"Ranks are over {len(result.ranked)} of {len(result.budgets)} tasks."]
     if absent := result.absent():
         tasks = ", ".join(dict.fromkeys(name for names in absent.values() for name in names))
         who = ", ".join(map(name_of, absent))
@@ -145,6 +145,9 @@ def _coverage(result: SuiteResult, planned: Sequence[str]) -> str:
                if have < all_]  # fmt: skip
     if partial:
         parts.append(f"Not everything was run: {', '.join(partial)}.")
+    seeds = min((len(runs) for task in result.tasks for runs in task.runs.values()), default=0)
+    if seeds < _FEWEST_SEEDS:
+        parts.append(f"**Some tasks have only {seeds} of {_FEWEST_SEEDS} seeds: no claims yet.**")
     return " ".join(parts)
 
 
