@@ -37,6 +37,7 @@ _MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
 _MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
 _LOWER, _UPPER = (-6.0, math.log(1e-5), math.log(0.1), -5.0), (8.0, math.log(0.1), 3.0, 5.0)
 _ITERATIONS = 20
+_COLUMNS = 8  # dimensions are padded to a multiple
 _TOLERANCE = 0.1  # nats for a factor of e
 
 
@@ -124,10 +125,14 @@ def _each_dimension(
     than the data, still has a shape to follow.
     """
     x = x.reshape(len(x), -1).astype(np.float64)
-    d, size = x.shape[1], padded_size(len(x))
+    n, d = x.shape
+    # Few sizes: the gradient of the evidence takes long to compile. Columns of zeros change
+    # nothing, once the scale makes up for the root of their number in `lift`.
+    size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
     common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
-    lower, upper = (np.array([*box[:3], *box[3:] * d]) for box in (_LOWER, _UPPER))
-    fixed = kernel, pad(x, size), pad(y, size), np.arange(size) < len(x), spread
+    lower, upper = (np.array([*box[:3], *box[3:] * wide]) for box in (_LOWER, _UPPER))
+    padded = pad(pad(x, size), wide, axis=1) * math.sqrt(wide / d)
+    fixed = kernel, padded, pad(y, size), np.arange(size) < n, spread
 
     def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with float64():
@@ -136,13 +141,13 @@ def _each_dimension(
 
     with small_matrices(size):
         found = minimise(
-            loss, np.array([[*common, *[0.0] * d]]), iterations=_ITERATIONS,
+            loss, np.array([[*common, *[0.0] * wide]]), iterations=_ITERATIONS,
             tolerance=_TOLERANCE, lower=lower, upper=upper,
         )  # fmt: skip
     p = found.x[0]
     if not np.isfinite(found.value[0]) or not np.isfinite(p).all():
         return start
-    return Prior(np.exp(p[2] + p[3:]), math.exp(p[1] / 2), math.exp(p[0] / 2))
+    return Prior(np.exp(p[2] + p[3 : 3 + d]), math.exp(p[1] / 2), math.exp(p[0] / 2))
 
 
 @jax.jit
