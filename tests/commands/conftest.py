@@ -1,3 +1,4 @@
+import signal
 import sys
 from typing import NamedTuple
 
@@ -10,6 +11,10 @@ class Result(NamedTuple):
     code: int
     out: str
     err: str
+
+
+# Started in the background, a shell's jobs ignore Ctrl-C, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
