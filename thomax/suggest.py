@@ -58,7 +58,8 @@ def default_policy(space: Space | Pool) -> Policy:
     """Choose the policy for a space: draws at half the deviation, unless there are branches.
 
     Full Thompson draws roam a space of many dimensions for long. Branches of a conditional space,
-    and the rows of a pool, have to be roamed. docs/how-to-choose.md has the numbers.
+    and the rows of a pool, have to be roamed; bending targets towards the good ones would keep
+    the search in the first good branch. docs/how-to-choose.md has the numbers.
     """
     roams = isinstance(space, Pool) or any(p.when for p in space.parameters.values())
-    return STOBNTSLinear(beta=1.0 if roams else 0.5)
+    return STOBNTSLinear(beta=1.0, warp=False) if roams else STOBNTSLinear(beta=0.5)
