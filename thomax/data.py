@@ -69,15 +69,17 @@ class Data:
 
 @dataclass(frozen=True)
 class Standardised:
-    """Targets of mean zero and unit variance, and the way back.
-
-    value = centre + scale z, where z is the target itself, or z = unwarped(target, warping).
-    """
+    """Targets of mean zero and unit variance, and the way back."""
 
     targets: np.ndarray
     centre: float
     scale: float
     warping: tuple[float, float, float] | None = None  # power, shift, spread
+
+    def values(self, targets: np.ndarray) -> np.ndarray:
+        """Return what targets, or a model's outputs on their scale, are in the units of y."""
+        z = targets if self.warping is None else unwarped(targets, self.warping)
+        return self.centre + self.scale * z
 
 
 def raw(y: np.ndarray) -> Standardised:

@@ -100,6 +100,7 @@ def test_failed_trials_do_not_stop_a_rival(name):
         rival.tell(params, value if value % 2 else None)
     for _ in range(2):
         (params,) = rival.ask(1)
+        assert BOX.validate(params) == params
         rival.tell(params, None)
 
 

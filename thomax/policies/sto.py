@@ -21,7 +21,7 @@ import numpy as np
 from thomax import posterior
 from thomax.blas import small_matrices
 from thomax.compilation import cached_compilation
-from thomax.data import Data, Standardised, pad, padded_size, unwarped
+from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
@@ -323,7 +323,5 @@ def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarra
     mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, math.sqrt(known.s2))
     around = posterior.joint_draws(normals(keys, len(new), _EPS), np.zeros(len(new)), covariance)
     draws = known.prior.amplitude * (mean + known.beta * around)
-    if known.standard.warping is not None:
-        draws = unwarped(draws, known.standard.warping)
-    values = known.standard.centre + known.standard.scale * draws
+    values = known.standard.values(draws)
     return values[0] if single else values

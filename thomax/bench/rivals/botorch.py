@@ -124,9 +124,8 @@ def _drawn(model: Any, known: Known, n: int) -> Any:
     with torch.no_grad():
         parts = [paths(part)[..., 0] for part in known.choices.split(_AT_ONCE)]
     chosen: list[int] = []
-    for row in torch.cat(
-        parts, dim=-1
-    ):  # two draws may agree on a candidate: the second takes its next best
+    for row in torch.cat(parts, dim=-1):
+        # Two draws may agree on a candidate: the second takes its next best.
         row[chosen] = -torch.inf
         chosen.append(int(row.argmax()))
     return known.choices[chosen]
