@@ -15,7 +15,8 @@ from thomax.bench.released import (
     released_sto,
 )
 from thomax.kernels import empirical_ntk
-from thomax.policies.sto import STOBNTSLinear
+from thomax.policies.sto import STOBNTS, STOBNTSLinear
+from thomax.suggest import default_policy
 
 SPACE = Space({"x": Float(-1, 1)})
 rng = np.random.default_rng(0)
@@ -57,6 +58,15 @@ def test_auto_is_what_the_optimiser_takes():
     assert parse_method("auto").policy(Pool(X)).beta == 1.0
     branches = Space({"c": Bool(), "x": Float(0, 1, when={"c": True})})
     assert parse_method("auto").policy(branches).beta == 1.0
+
+
+def test_both_algorithms_get_the_settings_that_the_optimiser_takes():
+    for space in (SPACE, Pool(X)):
+        usual = default_policy(space)
+        assert parse_method("linear").policy(space) == usual
+        trained = parse_method("sto").policy(space)
+        assert isinstance(trained, STOBNTS)
+        assert (trained.beta, trained.warp) == (usual.beta, usual.warp)
 
 
 def test_each_configuration_has_its_search():

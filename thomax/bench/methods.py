@@ -32,9 +32,8 @@ from thomax.suggest import Policy, default_policy
 _PATTERN = re.compile(
     r"(?P<method>[a-z0-9-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
 )
+_OURS: dict[str, type[STOBNTS] | type[STOBNTSLinear]] = {"sto": STOBNTS, "linear": STOBNTSLinear}
 _MAKERS: dict[str, Callable[[], Policy]] = {
-    "sto": STOBNTS,
-    "linear": STOBNTSLinear,
     "ensemble": DeepEnsemble,
     "gp-ts": GPTS,
     "gp-ucb": GPUCB,
@@ -76,7 +75,7 @@ ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
     "small-deviation": _auto(beta=0.25),
     "on-the-cube": _auto(sphere=False),
 }
-NAMES = ("auto", *_MAKERS, *ABLATIONS)
+NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
 _RELEASED_SEARCH = Search(
     candidates=10_000, local=0.0, restarts=1, restarts_per_draw=1, iterations=0, rounding=True
 )
@@ -112,7 +111,12 @@ class Method:
     def _usual(self, space: Space | Pool) -> Policy:
         if self.name in ABLATIONS:
             return ABLATIONS[self.name](space)[0]
-        return default_policy(space) if self.name == "auto" else _MAKERS[self.name]()
+        if self.name in _MAKERS:
+            return _MAKERS[self.name]()
+        usual: Any = default_policy(space)
+        if self.name == "auto":
+            return usual
+        return _OURS[self.name](beta=usual.beta, warp=usual.warp)
 
     def search(self, space: Space | Pool | None = None) -> Search:
         """Return the search that goes with the configuration, and in an ablation the space."""
