@@ -1,10 +1,14 @@
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from multiprocessing import get_context
 
 import jax
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from thomax import (
     MLP,
@@ -20,6 +24,7 @@ from thomax import (
     STOBNTSLinear,
     make_keys,
 )
+from thomax import maximise as module
 from thomax.maximise import maximise
 
 register = partial(
@@ -131,6 +136,129 @@ def test_a_pool_is_searched_exactly_whatever_its_size_and_shape():
     brightest = score_class(lambda target, x: target * x.sum((1, 2, 3)))
     expected = [int(images.at(np.arange(20)).sum((1, 2, 3)).argmax())]
     assert [p["index"] for p in maximise(rng(), brightest(1.0), images)] == expected
+
+
+root = score_class(lambda target, x: jax.numpy.sqrt(target * x[:, 0]))  # NaN, zero and more
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    values=st.lists(st.integers(-3, 3), min_size=1, max_size=30),
+    signs=st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=4),
+    excluded=st.sets(st.integers(0, 29)),
+    rows=st.integers(1, 8),
+    part=st.sampled_from([None, 8, 16]),
+)
+def test_pieces_of_a_pool_are_ranked_like_the_whole(values, signs, excluded, rows, part):
+    """Ties go to the lower index, excluded points and NaN to nobody, however it is cut."""
+    excluded = [i for i in excluded if i < len(values)]
+    with ThreadPoolExecutor(2) as executor, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_ROWS", rows)
+        patch.setattr(module, "_PART", part)
+        pool = Pool(np.array(values, float)[:, None], executor=part and executor)
+        with np.errstate(invalid="ignore"):
+            scores = np.sqrt(np.array(signs)[:, None] * pool.at(range(pool.size))[:, 0])
+        exclude = pool.params(excluded)
+        found = [p["index"] for p in maximise(rng(), root(*signs), pool, exclude=exclude)]
+    expected = []
+    for row in scores:
+        order = np.argsort(-row, kind="stable")
+        free = [i for i in order if row[i] >= 0 and i not in [*excluded, *expected]]
+        expected += free[:1]
+    assert found == expected
+
+
+def test_a_batch_is_the_same_however_its_draws_are_grouped(monkeypatch):
+    pool = Pool(rng(3).normal(size=(500, 2)))
+    corners = rng(4).choice([-2.0, 2.0], (7, 6))
+    for _ in range(2):
+        found = [p["index"] for p in maximise(rng(), draws(pool, 20), pool)]
+        assert found == greedy_by_hand(draws(pool, 20)(pool.at(range(500))))
+        climbed = CUBE.encode(maximise(rng(), bowl(*0.4 * corners), CUBE, search=QUICK))
+        np.testing.assert_allclose(climbed, 0.4 * corners, atol=1e-3)
+        monkeypatch.setattr(module, "_DRAWS", 3)
+
+
+def test_few_draws_are_evaluated_at_once(monkeypatch):
+    """Memory does not grow with the batch."""
+    sizes = []
+
+    def evaluate(score, x):
+        sizes.append(len(score.centre))
+        return module_evaluate(score, x)
+
+    module_evaluate = module.evaluate
+    monkeypatch.setattr(module, "evaluate", evaluate)
+    for space in (CUBE, Pool(rng(3).normal(size=(50, 6)))):
+        maximise(rng(), bowl(*[INSIDE] * 40), space, search=QUICK)
+    assert sizes == [13, 13, 14] * 2
+
+
+# Pools over an executor ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pool") / "features.npy"
+    np.save(path, rng(3).normal(5, 3, (40_000, 8)).astype(np.float32))
+    return np.load(path, mmap_mode="r")
+
+
+def test_processes_find_what_one_process_finds_bit_by_bit(mapped, monkeypatch):
+    monkeypatch.setattr(module, "_PART", 16_384)
+    here = Pool(mapped)
+    score = draws(here, 3)
+    best = [p["index"] for p in maximise(rng(), score, here)]
+    excluded = here.params([best[0], 39_999, 20_000])
+    expected = maximise(rng(), score, here, exclude=excluded)
+    assert best[0] not in [p["index"] for p in expected]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        there = Pool(mapped, executor=executor)
+        assert maximise(rng(), score, there, exclude=excluded) == expected
+        part = [*there.parts(16_384)][1]
+        none = np.array([], np.int64)
+        found = executor.submit(module._best_of, score, part, none).result()
+    again = module._best_of(score, part, none)
+    np.testing.assert_array_equal(found.values, again.values)
+    np.testing.assert_array_equal(found.indices, again.indices)
+    assert (found.indices >= 16_384).all()
+
+
+class Recording(ThreadPoolExecutor):
+    """Threads, a list of what they were given, and a mishap in one of the tasks."""
+
+    def __init__(self, mishap=None):
+        super().__init__(1)
+        self.given, self.futures, self.mishap = [], [], mishap
+
+    def submit(self, function, *args):
+        self.given.append(args)
+        if len(self.given) == self.mishap:
+            future = Future()
+            future.set_exception(OSError("disk gone"))
+        else:
+            future = super().submit(function, *args)
+        self.futures.append(future)
+        return future
+
+
+def test_a_task_gets_the_draws_a_part_and_what_is_excluded_there(mapped, monkeypatch):
+    monkeypatch.setattr(module, "_PART", 16_384)
+    with Recording() as executor:
+        pool = Pool(mapped, executor=executor)
+        score = draws(pool, 2)
+        maximise(rng(), score, pool, exclude=pool.params([39_999, 7, 16_384, 16_383]))
+    assert [part.start for _, part, _ in executor.given] == [0, 16_384, 32_768]
+    assert [e.tolist() for _, _, e in executor.given] == [[7, 16_383], [16_384], [39_999]]
+
+
+def test_a_task_that_fails_ends_the_search_and_cancels_the_others(mapped, monkeypatch):
+    monkeypatch.setattr(module, "_PART", 1024)
+    with Recording(mishap=1) as executor:
+        pool = Pool(mapped, executor=executor)
+        with pytest.raises(OSError, match="disk gone"):
+            maximise(rng(), draws(pool, 1), pool)
+        assert sum(future.cancelled() for future in executor.futures) > 10
 
 
 def test_an_exhausted_space_returns_what_is_left_and_then_nothing():

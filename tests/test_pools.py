@@ -1,5 +1,8 @@
+import copy
 import json
+import pickle
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -199,6 +202,71 @@ def test_mapped_arrays_stay_on_disk(tmp_path, kind):
     assert pool == Pool(raw)
     np.testing.assert_allclose(walked, [x.mean() for _, x in Pool(raw).chunks(500)], atol=1e-6)
     np.testing.assert_array_equal(pool.at([5, 59_999]), Pool(raw).at([5, 59_999]))
+
+
+# Travelling -------------------------------------------------------------------------------
+
+
+def test_parts_cover_the_pool_in_order():
+    pool = Pool(np.random.default_rng(0).normal(size=(23, 2)))
+    parts = [*pool.parts(10)]
+    assert [(part.start, part.stop) for part in parts] == [(0, 10), (10, 20), (20, 23)]
+    pieces = [piece for part in parts for piece in part.chunks(4)]
+    assert np.concatenate([i for i, _ in pieces]).tolist() == [*range(23)]
+    np.testing.assert_array_equal(np.concatenate([x for _, x in pieces]), everything(pool))
+    assert max(len(x) for _, x in pieces) == 4
+
+
+VIEWS = {
+    "whole": lambda a: a,
+    "rows": lambda a: a[5:900],
+    "rows of rows": lambda a: a[5:][7:],
+    "columns": lambda a: a[:, 3:9],
+    "every third": lambda a: a[2::3],
+    "backwards": lambda a: a[::-1],
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_mapped_pool_travels_without_its_data(tmp_path, view, order):
+    path = tmp_path / "pool.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(1000, 10)).astype(np.float64, order=order))
+    pool = Pool(VIEWS[view](np.load(path, mmap_mode="r")))
+    for original in (pool, *pool.parts(300)):
+        for _ in range(2):  # what has arrived can travel on
+            text = pickle.dumps(original)
+            assert len(text) < 3000
+            arrived = pickle.loads(text)
+            np.testing.assert_array_equal(everything(arrived), everything(original))
+            original = arrived
+    assert pickle.loads(pickle.dumps(pool)) == pool
+
+
+def test_a_pool_travels_with_data_that_are_in_no_file(tmp_path):
+    path = tmp_path / "pool.npy"
+    raw = np.random.default_rng(0).normal(size=(50, 3))
+    np.save(path, raw)
+    changed = np.load(path, mmap_mode="c")
+    changed[7] = 9
+    for pool in (Pool(raw), Pool(changed), Pool(np.ones((4, 2, 2), np.uint8))):
+        arrived = pickle.loads(pickle.dumps(pool))
+        np.testing.assert_array_equal(everything(arrived), everything(pool))
+        assert arrived == pool
+
+
+def test_an_executor_stays_where_it_is():
+    with ThreadPoolExecutor(1) as executor:
+        pool = Pool(np.eye(3), executor=executor)
+        assert pool.executor is executor
+        assert copy.deepcopy(pool).executor is None
+        assert pool == Pool(np.eye(3)) == pickle.loads(pickle.dumps(pool))
+    with pytest.raises(TypeError) as caught:
+        Pool(np.eye(3), executor=4)
+    assert str(caught.value) == (
+        "Pool needs an executor with a `submit` method, got 4: "
+        "pass a concurrent.futures executor, or leave it out."
+    )
 
 
 # Mistakes ---------------------------------------------------------------------------------

@@ -10,19 +10,26 @@ Notation:
     x        encoded points of the cube [-1, 1]^d     (B, R, d)
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
+import jax
 import numpy as np
 
 from thomax.compilation import cached_compilation
 from thomax.draws import CHUNK, evaluate, evaluate_own, value_and_gradient
-from thomax.pools import Pool
+from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
 
 _MOVES = 12  # levels of one parameter tried at once
+_DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
+_ROWS = 4 * CHUNK  # of a finite space read at once
+_PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
 @dataclass(frozen=True)
@@ -83,27 +90,99 @@ def maximise(
     finite space is exhausted. `centres` are good points whose neighbourhood is searched as well.
     """
     if isinstance(space, Pool) or (space.is_finite and space.size <= search.exhaustive):
-        return space.params(_best_of_all(score, space, set(space.index(exclude))))
+        excluded = np.array(sorted(space.index(exclude)), np.int64)
+        return space.params(_first_untaken(_rankings(score, space, excluded)))
     found = _search(rng, score, space, search, exclude, centres)
     return space.decode(np.array(found)) if found else []
 
 
-def _best_of_all(score: Any, space: Space | Pool, exclude: set[int]) -> list[int]:
-    """Score every point in chunks; keep for each draw as many of the best as there are draws."""
-    excluded = np.array([*exclude], np.int64)
-    draws = len(score.centre)
-    values: np.ndarray = np.empty((draws, 0))
-    indices: np.ndarray = np.empty((draws, 0), np.int64)
-    for new, x in space.chunks(4 * CHUNK):
-        scores = evaluate(score, np.asarray(x, np.float32))
-        scores[:, np.isin(new, excluded)] = -np.inf
-        values = np.concatenate([values, scores], axis=1)
-        indices = np.concatenate([indices, np.broadcast_to(new, scores.shape)], axis=1)
-        top = np.argsort(-values, axis=1, kind="stable")[:, :draws]
-        values, indices = (np.take_along_axis(z, top, 1) for z in (values, indices))
-    return _first_untaken(
-        [row[value > -np.inf].tolist() for row, value in zip(indices, values, strict=True)]
-    )
+@dataclass(frozen=True)
+class _Best:
+    """The best points of each draw, best first; of equal ones that of the lower index.
+
+    As many are kept as there are draws: then each can have one of its own.
+    """
+
+    values: np.ndarray
+    indices: np.ndarray
+
+    @classmethod
+    def none(cls, draws: int) -> "_Best":
+        return cls(np.full((draws, draws), -np.inf), np.full((draws, draws), -1))
+
+    def with_more(self, values: np.ndarray, indices: np.ndarray) -> "_Best":
+        """Look at points of higher indices, (B, N) or the same N for all draws."""
+        columns = self.values, self.indices, values, np.broadcast_to(indices, values.shape)
+        kept = [_merged(*row) for row in zip(*columns, strict=True)]
+        return _Best(np.array([v for v, _ in kept]), np.array([i for _, i in kept]))
+
+    def rankings(self) -> list[list[int]]:
+        """Return the indices that each draw prefers, best first."""
+        rows = zip(self.indices, self.values, strict=True)
+        return [row[value > -np.inf].tolist() for row, value in rows]
+
+
+def _merged(
+    values: np.ndarray, indices: np.ndarray, new_values: np.ndarray, new_indices: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sort what beats the worst that is kept in among the kept: soon, hardly anything does."""
+    better = np.flatnonzero(new_values > values[-1])
+    if not len(better):
+        return values, indices
+    pairs = (values, new_values), (indices, new_indices)
+    all_values, all_indices = (np.concatenate([old, new[better]]) for old, new in pairs)
+    top = np.argsort(-all_values, kind="stable")[: len(values)]
+    return all_values[top], all_indices[top]
+
+
+def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[list[int]]:
+    """Score every point, here or where the pool's executor works; rank the best of each draw."""
+    if not isinstance(space, Pool) or space.executor is None:
+        return _best_of(score, space, excluded).rankings()
+    tasks = [
+        space.executor.submit(
+            _best_of, score, part, excluded[_within(excluded, part.start, part.stop)]
+        )
+        for part in space.parts(_PART)
+    ]
+    best = _Best.none(len(score.centre))
+    try:
+        for task in tasks:
+            found = task.result()
+            best = best.with_more(found.values, found.indices)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return best.rankings()
+
+
+@cached_compilation
+def _best_of(score: Any, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
+    """Score points in chunks; `excluded` are indices in ascending order."""
+    best = _Best.none(len(score.centre))
+    groups = _groups(score)
+    for indices, x in points.chunks(_ROWS):
+        x = np.asarray(x, np.float32)
+        values = np.concatenate([evaluate(group, x) for group in groups])
+        here = excluded[_within(excluded, indices[0], indices[-1] + 1)]
+        if len(here):
+            values[:, np.isin(indices, here)] = -np.inf
+        best = best.with_more(values, indices)
+    return best
+
+
+def _within(ascending: np.ndarray, start: int, stop: int) -> slice:
+    low, high = np.searchsorted(ascending, [start, stop])
+    return slice(low, high)
+
+
+def _groups(score: Any) -> list[Any]:
+    """Split the draws of a batch into groups of nearly the same size, not too large."""
+    count = len(score.centre)
+    if count <= _DRAWS:
+        return [score]
+    edges = np.linspace(0, count, math.ceil(count / _DRAWS) + 1).astype(int).tolist()
+    return [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
 
 
 def _first_untaken(rankings: list[list[int]]) -> list[int]:
@@ -126,26 +205,39 @@ def _search(
 ) -> list[np.ndarray]:
     """Screen, refine, and pick for each draw the best new point."""
     candidates = _candidates(rng, space, search, centres)
+    restarts = max(search.restarts_per_draw, search.restarts // len(score.centre))
+    taken = {row.tobytes() for row in space.encode(exclude)} if len(exclude) else set()
+    chosen = []
+    for group in _groups(score):
+        for ranked in _climbed(rng, group, space, search, candidates, restarts):
+            point = _first_new(ranked, taken)
+            if point is None:
+                point = _first_new(space.sample(rng, 1000), taken)
+            if point is not None:
+                taken.add(point.tobytes())
+                chosen.append(point)
+    return chosen
+
+
+def _climbed(
+    rng: np.random.Generator,
+    score: Any,
+    space: Space,
+    search: Search,
+    candidates: np.ndarray,
+    restarts: int,
+) -> list[np.ndarray]:
+    """Return for each draw the best candidates and where they lead, best first."""
     values = evaluate(score, candidates.astype(np.float32))
-    each = max(search.restarts_per_draw, search.restarts // len(values))
-    restarts = min(each, len(candidates))
     top = np.argsort(-values, axis=1, kind="stable")[:, :restarts]
     starts = candidates[top]
     refined = _refine(rng, score, space, search, starts)
     x = np.concatenate([refined, starts], axis=1)
     values = evaluate_own(score, x.astype(np.float32))
     values[~space.satisfies(x.reshape(-1, x.shape[-1])).reshape(values.shape)] = -np.inf
-    taken = {row.tobytes() for row in space.encode(exclude)} if len(exclude) else set()
-    chosen = []
-    for draw, order in enumerate(np.argsort(-values, axis=1, kind="stable")):
-        ranked = x[draw, order[values[draw, order] > -np.inf]]
-        point = _first_new(ranked, taken)
-        if point is None:
-            point = _first_new(space.sample(rng, 1000), taken)
-        if point is not None:
-            taken.add(point.tobytes())
-            chosen.append(point)
-    return chosen
+    order = np.argsort(-values, axis=1, kind="stable")
+    rows = zip(x, values, order, strict=True)
+    return [points[best[value[best] > -np.inf]] for points, value, best in rows]
 
 
 def _first_new(rows: np.ndarray, taken: set[bytes]) -> np.ndarray | None:

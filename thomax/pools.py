@@ -11,7 +11,7 @@ one feature of a vector, one channel of an image.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +33,8 @@ class Pool:
     DataFrame: its numeric columns become one feature each, its bool columns -1 or 1, and its
     other columns one feature per distinct value. Features are scaled as the module describes.
     A memory-mapped array stays on disk and is scaled while it is read. `names` labels the
-    candidates. Two pools are equal if their descriptions, which hold a checksum, are.
+    candidates. A `concurrent.futures` executor scores them in parts, side by side; the result is
+    the same. Two pools are equal if their descriptions, which hold a checksum, are.
 
     Example:
         >>> pool = Pool([[0.0, 5.0], [1.0, 5.0]], names=["aspirin", "caffeine"])
@@ -46,7 +47,10 @@ class Pool:
     is_finite: ClassVar[bool] = True
     blocks: ClassVar[tuple[()]] = ()
 
-    def __init__(self, candidates: Any, *, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, candidates: Any, *, names: Sequence[str] | None = None, executor: Any = None
+    ) -> None:
+        self.executor = _checked_executor(executor)
         digest = hashlib.blake2b(digest_size=8)
         self._shown: dict[str, Any] = {}
         if hasattr(candidates, "columns") and hasattr(candidates, "iloc"):
@@ -72,9 +76,12 @@ class Pool:
 
     def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
         """Walk over all candidates: indices and features, at most `rows` at a time."""
+        return Part(self._source, 0).chunks(rows)
+
+    def parts(self, rows: int) -> "Iterator[Part]":
+        """Split the candidates into parts of at most `rows`, to be scored elsewhere."""
         for start in range(0, self.size, rows):
-            indices = np.arange(start, min(start + rows, self.size), dtype=np.int64)
-            yield indices, self._source.read(slice(start, start + rows))
+            yield Part(self._source.part(start, start + rows), start)
 
     def sample(self, rng: np.random.Generator, n: int) -> Features:
         """Return the features of independent random candidates."""
@@ -89,6 +96,8 @@ class Pool:
 
     def validate(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the params of the candidate with this index; its other keys are not compared."""
+        if not isinstance(params, Mapping):
+            raise TypeError(f"params needs a mapping such as {{'index': 0}}, got {params!r}.")
         unknown = [key for key in params if key != "index" and key not in self._shown]
         if unknown:
             raise ValueError(
@@ -124,6 +133,10 @@ class Pool:
             "checksum": self.checksum,
         }
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the executor, which belongs to one process."""
+        return {**vars(self), "executor": None}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pool) and self.describe() == other.describe()
 
@@ -135,8 +148,58 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Candidates of a pool from the index `start` on: what travels to a worker."""
+
+    source: "_Scaled"
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """The index after the last."""
+        return self.start + self.source.shape[0]
+
+    def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
+        """Walk over the candidates: indices in the pool and features, at most `rows` at a time."""
+        for start in range(self.start, self.stop, rows):
+            indices = np.arange(start, min(start + rows, self.stop), dtype=np.int64)
+            first = start - self.start
+            yield indices, self.source.read(slice(first, first + rows))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in a file a mapped array lies."""
+
+    path: str
+    offset: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "_Place | None":
+        """Find the place; None if the content is not, or may not be, that of a file."""
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
+            return None
+        # The attributes of a view of a map are those of the whole map: its address tells.
+        offset = root.offset + array.ctypes.data - root.ctypes.data
+        return cls(str(root.filename), offset, array.dtype, array.shape, array.strides)
+
+    def open(self) -> NDArray[Any]:
+        whole = np.memmap(self.path, np.uint8, mode="r")
+        return np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)
+
+
+@dataclass(frozen=True)
 class _Scaled:
-    """An array that is read as float32 of (x - offset) / scale, per column."""
+    """An array that is read as float32 of (x - offset) / scale, per column.
+
+    Pickled, a mapped array is the place in its file, not its content.
+    """
 
     array: NDArray[Any]
     offset: NDArray[np.float64]
@@ -152,6 +215,16 @@ class _Scaled:
         if part.dtype == np.float32 and not self.offset.any() and (self.scale == 1).all():
             return part
         return ((part - self.offset) / self.scale).astype(np.float32)
+
+    def part(self, start: int, stop: int) -> "_Scaled":
+        return replace(self, array=self.array[start:stop])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "array": _Place.of(self.array) or self.array}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = state["array"]
+        vars(self).update(state, array=kept.open() if isinstance(kept, _Place) else kept)
 
     def in_memory(self) -> "_Scaled":
         features = np.empty(self.shape, dtype=np.float32)
@@ -309,3 +382,12 @@ def _checked_names(names: Sequence[str], size: int, columns: Mapping[str, Any]) 
     if "name" in columns:
         raise ValueError("names needs a table without a column 'name': rename the column.")
     return [str(name) for name in names]
+
+
+def _checked_executor(executor: Any) -> Any:
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(
+            f"Pool needs an executor with a `submit` method, got {executor!r}: "
+            "pass a concurrent.futures executor, or leave it out."
+        )
+    return executor
