@@ -20,6 +20,7 @@ Policy = Callable[[np.ndarray, Data], Any]
 Params = dict[str, Any]
 
 _SEARCH = 12  # the stream of a key that the maximiser uses
+_FEW = 2  # parameters: there is time to look everywhere
 _CENTRES = 5  # good points whose neighbourhood is searched
 
 
@@ -55,11 +56,17 @@ def suggest(
 
 
 def default_policy(space: Space | Pool) -> Policy:
-    """Choose the policy for a space: draws at half the deviation, unless there are branches.
+    """Choose the policy for a space: draws at half the deviation, unless it has to be roamed.
 
-    Full Thompson draws roam a space of many dimensions for long. Branches of a conditional space,
-    and the rows of a pool, have to be roamed; bending targets towards the good ones would keep
-    the search in the first good branch. docs/how-to-choose.md has the numbers.
+    Full Thompson draws roam a space of many dimensions for long. But one or two dimensions,
+    branches of a conditional space and the rows of a pool have to be roamed; bending targets
+    towards the good ones would keep the search where it was good first. docs/how-to-choose.md has
+    the numbers.
     """
-    roams = isinstance(space, Pool) or any(p.when for p in space.parameters.values())
-    return STOBNTSLinear(beta=1.0, warp=False) if roams else STOBNTSLinear(beta=0.5)
+    return STOBNTSLinear(beta=1.0, warp=False) if _roams(space) else STOBNTSLinear(beta=0.5)
+
+
+def _roams(space: Space | Pool) -> bool:
+    if isinstance(space, Pool) or len(space.parameters) <= _FEW:
+        return True
+    return any(p.when for p in space.parameters.values())

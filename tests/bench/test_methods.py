@@ -53,15 +53,18 @@ def test_our_own_configuration_keeps_its_activation():
 
 
 def test_auto_is_what_the_optimiser_takes():
-    assert parse_method("auto").policy(SPACE).beta == 0.5
-    assert parse_method("auto").policy(Space({"c": Categorical(["a", "b"])})).beta == 0.5
-    assert parse_method("auto").policy(Pool(X)).beta == 1.0
-    branches = Space({"c": Bool(), "x": Float(0, 1, when={"c": True})})
-    assert parse_method("auto").policy(branches).beta == 1.0
+    cube = {name: Float(0, 1) for name in "xyz"}
+    assert parse_method("auto").policy(Space(cube)).beta == 0.5
+    assert parse_method("auto").policy(Space({**cube, "c": Categorical(["a", "b"])})).beta == 0.5
+    few = Space({"x": Float(0, 1), "y": Float(0, 1)})
+    branches = Space({**cube, "c": Bool(), "d": Float(0, 1, when={"c": True})})
+    for space in (few, branches, Pool(X)):
+        usual = parse_method("auto").policy(space)
+        assert (usual.beta, usual.warp) == (1.0, False)
 
 
 def test_both_algorithms_get_the_settings_that_the_optimiser_takes():
-    for space in (SPACE, Pool(X)):
+    for space in (Space({name: Float(0, 1) for name in "xyz"}), Pool(X)):
         usual = default_policy(space)
         assert parse_method("linear").policy(space) == usual
         trained = parse_method("sto").policy(space)

@@ -46,9 +46,8 @@ the number of claims; size is the mean difference over its standard deviation.
 
 "Paper" is what the paper states, trained to convergence (Deep Ensemble and deep, narrow networks
 too); "released" imitates the authors' code (`thomax.bench.released`); "scaled" is the paper's
-baseline on standardised targets; "ours" are this library's defaults, as they were before
-dimensions had scales of their own and long tails were bent. In figures they are solid,
-dotted, dash-dotted and dashed; numbers in brackets count seeds.
+baseline on standardised targets; "ours" are the settings that `Optimizer` takes by itself. In
+figures they are solid, dotted, dash-dotted and dashed; numbers in brackets count seeds.
 """
 
 _CLAIMS_HEAD = "| claim | compared | after | difference | 95 % interval | size | seeds | verdict |"
