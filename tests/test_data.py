@@ -47,8 +47,12 @@ def test_failures_count_as_the_worst_value_and_infinities_as_the_extremes():
 
 
 @pytest.mark.parametrize(
-    "y", [[], [1.0], [2.0, 2.0], [np.nan], [np.nan, np.inf, -np.inf], [1e308, -1e308], [5e-324, 0]]
-)
+    "y",
+    [
+        [], [1.0], [2.0, 2.0], [np.nan], [np.nan, np.inf, -np.inf], [1e308, -1e308], [5e-324, 0],
+        [-7e-14, 0.0, 1.797e308], [2e-13, 1e-300, 5e-324, 1.0, -1.797e308],
+    ],
+)  # fmt: skip
 def test_targets_are_always_finite(y):
     found = standardise(np.array(y))
     assert np.isfinite(found.targets).all()

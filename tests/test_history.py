@@ -7,6 +7,7 @@ import pytest
 
 from thomax import Float, Optimizer
 from thomax.history import History
+from thomax.journal import Journal
 
 
 def test_records_change_trials_and_the_queue():
@@ -29,6 +30,40 @@ def test_what_belongs_to_no_trial_is_left_out_and_nonsense_refused():
         assert not History([{"tell": 3, "value": 1.0}]).trials
     with pytest.raises(ValueError, match="unknown record"):
         History([{"dance": 1}])
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"ask": "0", "params": {}}, "a trial's number for 'ask', got '0'"),
+        ({"ask": True, "params": {}}, "a trial's number for 'ask', got True"),
+        ({"ask": -1, "params": {}}, "a trial's number for 'ask', got -1"),
+        ({"ask": [0], "params": {}}, r"a trial's number for 'ask', got \[0\]"),
+        ({"ask": 0, "params": "x"}, "values by name for 'params', got 'x'"),
+        ({"enqueue": None}, "values by name for 'enqueue', got None"),
+        ({"tell": 0}, "a finite number or null, got 'nothing'"),
+        ({"tell": 0, "value": "1"}, "a finite number or null, got '1'"),
+        ({"tell": 0, "value": True}, "a finite number or null, got True"),
+        ({"add": 0, "params": {}, "value": 10**400}, "a finite number or null, got 1000"),
+        ({"tell": 0, "value": None, "error": []}, r"an error of text, got \[\]"),
+    ],
+    ids=repr,
+)
+def test_a_record_that_no_optimiser_writes_is_refused(record, problem):
+    with pytest.raises(ValueError, match=f"A record needs {problem}"):
+        History([record])
+
+
+@pytest.mark.parametrize("params", [{"x": 7}, {"y": 0}, {"x": 0, "y": 0}, {}])
+@pytest.mark.parametrize("kind", ["ask", "enqueue"])
+def test_a_journal_with_points_of_another_space_is_refused(tmp_path, kind, params):
+    path = tmp_path / "run.jsonl"
+    Optimizer({"x": Float(-1, 1)}, seed=0, journal=path).close()
+    record = {"ask": 0, "params": params} if kind == "ask" else {"enqueue": params}
+    with Journal.open(path, Journal.read(path).header) as journal:
+        journal.append(record)
+    with pytest.raises(ValueError, match=r"does not fit the ones before it \(a point: .*'[xy]'"):
+        Optimizer({"x": Float(-1, 1)}, seed=0, journal=path)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])

@@ -198,6 +198,22 @@ def test_a_second_torn_tail_does_not_overwrite_the_first(path):
     assert path.with_name("run.jsonl.torn").read_bytes() == b"firstsecond"
 
 
+def test_a_torn_tail_that_cannot_be_moved_is_left_where_it_is(path):
+    write_run(path)
+    torn = path.read_bytes() + LINES[3][:50]
+    path.write_bytes(torn)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OSError, match=rf"Journal {path} ends in .* No record was lost\. Make"):
+            Journal.open(path, HEADER)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == torn
+    with pytest.warns(UserWarning, match="half-written line"):
+        assert reopened(path) == RECORDS
+
+
 def test_reading_leaves_a_torn_tail_alone(path):
     path.write_bytes(b"".join(LINES) + LINES[3][:-9])
     before = path.read_bytes()
@@ -382,6 +398,14 @@ def test_differing_lists_are_told_by_position(path):
         pass
     with pytest.raises(ValueError, match=r"its space\.1\.0 is 'y', got 'z'"):
         Journal.open(path, {"space": [["x", 1], ["z", 2]]})
+
+
+def test_what_is_fresh_is_written_once_and_then_kept(path):
+    for number in (7, 8):
+        with Journal.open(path, HEADER, fresh={"number": number}) as journal:
+            assert journal.header["number"] == 7
+    with pytest.raises(ValueError, match="its number is 7, got 8"):
+        Journal.open(path, HEADER | {"number": 8})
 
 
 def test_a_header_may_hold_tuples(path):

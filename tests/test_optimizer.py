@@ -1,4 +1,5 @@
 import math
+import secrets
 import shutil
 from dataclasses import replace
 from decimal import Decimal
@@ -24,6 +25,7 @@ from thomax import (
     repair,
 )
 from thomax.design import most_uncertain_point
+from thomax.history import History
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
 SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}
@@ -297,6 +299,11 @@ def test_a_lucky_outlier_is_observed_best_but_not_recommended():
     assert search.recommend().state == "complete"
 
 
+def test_values_near_the_largest_float_can_be_recommended():
+    search = told(6, lambda p: 1e308 * hill(p))
+    assert search.recommend().number == told(6).recommend().number
+
+
 def test_with_few_values_the_best_is_recommended():
     search = told(2)
     search.tell(search.ask(), math.nan)
@@ -381,6 +388,17 @@ def test_the_seed_is_that_of_the_journal(path):
         optimizer(journal=path, seed=seed + 1)
 
 
+def test_a_journal_that_another_process_creates_meanwhile_gives_its_seed(path, monkeypatch):
+    def another_is_faster(bits):
+        monkeypatch.undo()
+        optimizer(journal=path, seed=7).close()
+        return 8
+
+    monkeypatch.setattr(secrets, "randbits", another_is_faster)
+    with optimizer(journal=path, seed=None) as search:
+        assert search.seed == 7
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -417,6 +435,23 @@ def test_what_cannot_be_written_has_not_happened(path):
         with pytest.raises(ValueError, match="must be open to append"):
             change()
     assert search.pending == [trial]
+    assert optimizer(journal=path).trials == search.trials
+
+
+def test_ctrl_c_after_writing_and_before_taking_note_gives_no_number_twice(path, monkeypatch):
+    def interrupted(history, record):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    search = told(2, journal=path)
+    point = {"x": 0.5, "y": 0.5}
+    for change in (search.ask, lambda: search.enqueue(point), lambda: search.tell(point, 1.0)):
+        monkeypatch.setattr(History, "apply", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            change()
+    assert [t.number for t in search.trials] == [0, 1, 2, 3]
+    assert search.ask() == Trial(4, point)
+    search.close()
     assert optimizer(journal=path).trials == search.trials
 
 
@@ -490,7 +525,9 @@ def test_numbers_of_all_kinds_are_values(path, value):
     assert optimizer(journal=path).best.value == 1.0
 
 
-@pytest.mark.parametrize("trial", [1, 7, -1, None, "0", True, Trial(3, {})], ids=repr)
+@pytest.mark.parametrize(
+    "trial", [1, 7, -1, None, "0", True, Trial(3, {}), np.array([0, 1]), 0.5, [0]], ids=repr
+)
 def test_a_trial_that_is_not_pending_is_refused(trial):
     search = optimizer()
     search.ask(2)

@@ -387,3 +387,9 @@ def test_mistakes_are_explained_in_one_sentence(make, sentence):
     with pytest.raises(ValueError) as caught:
         make()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("params", [None, [0], 0])
+def test_a_candidate_is_named_by_a_mapping(params):
+    with pytest.raises(TypeError, match="params needs a mapping such as"):
+        Pool(np.eye(2)).validate(params)

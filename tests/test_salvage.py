@@ -1,5 +1,6 @@
 import os
 import random
+import resource
 
 import pytest
 from test_journal import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
@@ -175,3 +176,27 @@ def test_repair_refuses_a_newer_version_and_a_journal_in_use(path):
         pytest.raises(RuntimeError, match=r"must have one user at a time, got .* Close"),
     ):
         repair(path)
+
+
+@pytest.mark.parametrize("behind", [b"\0" * 600, b"?!", b"\xff" * 3, b"}}\n", b'{"crc": "'])
+def test_an_intact_record_is_kept_whatever_stands_behind_it_in_its_line(path, behind):
+    path.write_bytes(b"".join([*LINES[:3], LINES[3][:-1], behind, b"\n", *LINES[4:]]))
+    with pytest.raises(ValueError, match="damaged at line 4"):
+        Journal.open(path, HEADER)
+    assert repair(path).kept == 8
+    assert reopened(path) == RECORDS
+
+
+def test_a_repair_without_room_says_so_and_changes_nothing(path):
+    bad = b"".join([*LINES[:3], b"?\n", *LINES[3:]])
+    path.write_bytes(bad)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OSError, match=r"could not be repaired .* as it was\. Make room"):
+            repair(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [*path.parent.iterdir()] == [path]
+    assert path.read_bytes() == bad
+    assert repair(path) == (8, 1)

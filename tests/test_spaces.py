@@ -412,6 +412,15 @@ def test_params_must_be_a_mapping():
             "A parameter is one of ['Float', 'Int', 'Categorical', 'Ordinal', 'Bool'], "
             "got 'Real'.",
         ),
+        (
+            lambda: Space.from_description([1]),
+            "A description of a space has kind 'space', got [1].",
+        ),
+        (
+            lambda: Space.from_description({"kind": "space", "parameters": [{"type": "Bool"}]}),
+            "A space needs the description that `describe` gives, "
+            "got {'kind': 'space', 'parameters': [{'type': 'Bool'}]} ('name').",
+        ),
         (lambda: Space({"x": Bool()}).decode([1.0]), "x needs shape (n, 1), got (1,)."),
         (
             lambda: Space({"x": Bool()}).snap([[math.nan]]),
@@ -517,3 +526,10 @@ def test_snapping_is_vectorised():
         space.snap(x)
         best = min(best, time.perf_counter() - start)
     assert best < 0.05  # a few milliseconds on an idle machine
+
+
+def test_chunks_of_very_long_rows_are_short():
+    space = Space({"x": Categorical([f"c{i}" for i in range(6000)])})
+    sizes = [len(x) for _, x in space.chunks(16_384)]
+    assert sum(sizes) == 6000
+    assert max(sizes) * 6000 <= 2**24

@@ -108,7 +108,8 @@ def standardise(y: np.ndarray) -> Standardised:
     spread = _robust_spread(z - median)
     if spread == 0.0:
         return Standardised(np.zeros_like(y), median * unit, 1.0)
-    z = _compress((z - median) / spread)
+    with np.errstate(over="ignore"):  # the rest may be 300 orders of magnitude smaller
+        z = _compress((z - median) / spread)
     mean, std = float(z.mean()), max(float(z.std()), 1e-12)
     scale = std * spread * unit
     return Standardised((z - mean) / std, (median + mean * spread) * unit, max(scale, 5e-324))
@@ -122,7 +123,7 @@ def _robust_spread(deviations: np.ndarray) -> float:
 
 def _compress(z: np.ndarray) -> np.ndarray:
     """Leave |z| up to the outlier bound as it is; beyond, approach twice the bound."""
-    excess = np.maximum(np.abs(z) - _OUTLIER, 0.0)
+    excess = np.clip(np.abs(z) - _OUTLIER, 0.0, 1e300)  # infinity too is twice the bound
     return np.sign(z) * (np.minimum(np.abs(z), _OUTLIER) + excess / (1 + excess / _OUTLIER))
 
 

@@ -8,6 +8,8 @@ Records:
     {"drop": number}                                  an unfinished trial given up
 """
 
+import reprlib
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -33,6 +35,7 @@ class History:
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about."""
+        _require_sound(record)
         match record:
             case {"enqueue": params}:
                 self.queue.append(params)
@@ -52,9 +55,33 @@ class History:
                 warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
                 return None
             case _:
-                raise ValueError(f"unknown record {record}")
+                raise ValueError(f"unknown record {reprlib.repr(record)}")
         self.trials[trial.number] = trial
         return trial
+
+
+def _require_sound(record: Mapping[str, Any]) -> None:
+    """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it."""
+    for name in ("ask", "tell", "add", "drop"):
+        if type(number := record.get(name, 0)) is not int or number < 0:
+            raise ValueError(
+                f"A record needs a trial's number for {name!r}, got {reprlib.repr(number)}."
+            )
+    for name in ("params", "enqueue"):
+        if not isinstance(params := record.get(name, {}), Mapping):
+            raise ValueError(
+                f"A record needs values by name for {name!r}, got {reprlib.repr(params)}."
+            )
+    if "tell" in record or "add" in record:
+        value, error = record.get("value", "nothing"), record.get("error")
+        if not (value is None or _is_finite(value)):
+            raise ValueError(f"A record needs a finite number or null, got {reprlib.repr(value)}.")
+        if not isinstance(error, str | None):
+            raise ValueError(f"A record needs an error of text, got {reprlib.repr(error)}.")
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def _finished(trial: Trial, record: Mapping[str, Any]) -> Trial:

@@ -82,15 +82,22 @@ class Journal:
         _live.add(self)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], header: Record, fsync: bool = True) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        header: Record,
+        fsync: bool = True,
+        fresh: Record | None = None,
+    ) -> Self:
         """Create the journal of the search that `header` describes, or continue it.
 
-        Without `fsync` appending is faster, and a power cut may take the latest records.
+        A new journal also gets what `fresh` says; one that exists keeps its own. Without `fsync`
+        appending is faster, and a power cut may take the latest records.
         """
-        header, path = complete_header(header), Path(path)
+        header, path = complete_header(header | (fresh or {})), Path(path)
         journal = cls(path, header, open_locked(path, os.O_RDWR | os.O_CREAT), fsync)
         try:
-            journal._continue_or_start()
+            journal._continue_or_start([*(fresh or {})])
         except BaseException:
             journal.close()
             raise
@@ -132,11 +139,12 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _continue_or_start(self) -> None:
+    def _continue_or_start(self, fresh: list[str]) -> None:
         records, self._end = _load(self.path, self._fd)
         if not records:
             self._start()
             return
+        self.header |= {name: records[0][name] for name in fresh if name in records[0]}
         require_same_search(self.path, records[0], self.header)
         self.records = records[1:]
         if self._end < os.fstat(self._fd).st_size:
@@ -228,9 +236,17 @@ def _problem(line: Line, expected: int) -> str:
 def _move_torn_tail(path: Path, fd: int, end: int) -> None:
     torn = path.with_name(path.name + ".torn")
     os.lseek(fd, end, os.SEEK_SET)
-    with os.fdopen(fd, "rb", closefd=False) as file, torn.open("ab") as target:
-        shutil.copyfileobj(file, target)
-        flush(target)
+    try:
+        with os.fdopen(fd, "rb", closefd=False) as file, torn.open("ab") as target:
+            shutil.copyfileobj(file, target)
+            flush(target)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"Journal {path} ends in a half-written line, and that could not be moved to {torn}"
+            f" ({error.strerror}). No record was lost. Make room, or allow writing to the folder,"
+            " then open the journal again.",
+        ) from error
     size = os.fstat(fd).st_size - end
     os.ftruncate(fd, end)
     os.fsync(fd)
@@ -259,11 +275,12 @@ def _no_journal(path: Path) -> str:
 
 def require_known_format(path: Path, header: Record) -> None:
     """Refuse what another program or a newer thomax wrote."""
-    if header.get("format") != FORMAT or not isinstance(header.get("version"), int):
+    version = header.get("version")
+    if header.get("format") != FORMAT or type(version) is not int or version < 1:
         raise ValueError(_no_journal(path))
-    if header["version"] > VERSION:
+    if version > VERSION:
         raise ValueError(
-            f"Journal {path} was written by a newer thomax (journal version {header['version']},"
+            f"Journal {path} was written by a newer thomax (journal version {version},"
             f" this one reads up to {VERSION}): upgrade thomax."
         )
 

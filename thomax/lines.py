@@ -19,6 +19,7 @@ Record = dict[str, Any]
 MAX_LINE = 64 * 2**20  # bytes; bounds the memory that a damaged or hostile file can take
 MAX_NESTING = 64  # far below Python's recursion limit, so whatever was written can be read
 BOM = b"\xef\xbb\xbf"  # the byte-order mark that some editors put before a text
+_JSON = json.JSONDecoder()
 _LINE_START = re.compile(rb'\{"crc": "[0-9a-f]{8}", "n": ')
 
 
@@ -71,9 +72,10 @@ def strict_json(value: Any) -> str:
 
 
 def _nesting(value: Any) -> int:
-    if isinstance(value, dict):
-        value = list(value.values())
-    return 1 + max(map(_nesting, value), default=0) if isinstance(value, list) else 0
+    if not isinstance(value, dict | list):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max((_nesting(v) for v in inner if isinstance(v, dict | list)), default=0)
 
 
 def decode(raw: bytes) -> Entry | None:
@@ -104,5 +106,14 @@ def pieces(line: Line) -> list[Entry | None]:
     raw = line.raw.removeprefix(BOM)
     cuts = [0, *(start.start() for start in _LINE_START.finditer(raw)), len(raw)]
     parts = (raw[begin:end].rstrip(b"\n") for begin, end in pairwise(cuts))
-    # One byte less, because the line end may have become another character, or two (\r\n).
-    return [decode(part) or decode(part[:-1]) for part in parts if part]
+    return [_leading(part) for part in parts if part]
+
+
+def _leading(part: bytes) -> Entry | None:
+    """Return the entry that the bytes begin with, whatever stands behind it."""
+    if b"}}" not in part:  # a quick answer, for there may be millions
+        return None
+    with contextlib.suppress(ValueError, RecursionError):
+        _, end = _JSON.raw_decode(part.decode("latin-1"))  # a character for a byte
+        return decode(part[:end])
+    return None

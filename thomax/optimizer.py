@@ -92,22 +92,34 @@ class Optimizer:
         seed = None if seed is None else _checked_seed(seed)
         if journal is None:
             return (secrets.randbits(32) if seed is None else seed), None
-        path = Path(journal)
-        if seed is None:
-            started = path.exists() and path.stat().st_size > 0
-            seed = Journal.read(path).header.get("seed") if started else secrets.randbits(32)
-        header = {"space": self.space.describe(), "direction": self.direction, "seed": seed}
-        opened = Journal.open(path, header)
+        header = {"space": self.space.describe(), "direction": self.direction}
+        if seed is not None:
+            opened = Journal.open(journal, {**header, "seed": seed})
+        else:
+            opened = Journal.open(journal, header, fresh={"seed": secrets.randbits(32)})
+        where = "record 0"  # the header
         try:
-            for record in opened.records:
+            seed = _checked_seed(opened.header.get("seed"))
+            for n, record in enumerate(opened.records, start=1):
+                where = f"record {n}"
                 self._history.apply(record)
+            where = "a point"
+            self._encode_replayed()
         except (KeyError, TypeError, IndexError, ValueError) as error:
             opened.close()
             raise ValueError(
-                f"Journal {path} holds a record that does not fit the ones before it ({error}); "
-                "it was written by something else than this optimiser: use another path."
+                f"Journal {opened.path} holds a record that does not fit the ones before it "
+                f"({where}: {str(error)[:300]}); it was written by something else than this "
+                "optimiser: use another path."
             ) from error
-        return int(seed or 0), opened
+        return seed, opened
+
+    def _encode_replayed(self) -> None:
+        """Encode all points at once, which is faster, and refuse those that the space has not."""
+        points = [t.params for t in self._history.trials.values()]
+        if points or self._history.queue:
+            rows = self.space.encode(points + self._history.queue)
+            self._rows = dict(zip(self._history.trials, rows, strict=False))
 
     @property
     def trials(self) -> list[Trial]:
@@ -195,7 +207,8 @@ class Optimizer:
             return best
         keys = make_keys(self.seed, _JUDGES, first=_FIRST_JUDGE)
         x = np.array([self._row(t) for t in complete])
-        means = self.policy(keys, self._data())(x).mean(axis=0)
+        draws = self.policy(keys, self._data())(x)
+        means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return _copy(complete[int(np.argmax(means))])
 
     def run(
@@ -372,15 +385,20 @@ class Optimizer:
 
     def _append(self, record: dict[str, Any]) -> Any:
         """Write a record, then apply it: what is not on disk has not happened."""
-        if self._journal is not None:
-            self._journal.append(record)
-        trial = self._history.apply(record)
+        try:
+            if self._journal is not None:
+                self._journal.append(record)
+            trial = self._history.apply(record)
+        except BaseException:
+            if self._journal is not None:  # Ctrl-C may have come between the two
+                self._history = History(self._journal.records)
+            raise
         return None if trial is None else _copy(trial)
 
     def _checked_pending(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else trial
         pending = [t.number for t in self.pending]
-        if isinstance(number, bool) or number not in pending:
+        if not is_whole(number) or number not in pending:
             shown = pending if len(pending) <= 10 else [*pending[:10], "..."]
             raise ValueError(
                 f"Trial {number!r} is not pending (pending: {shown}). "

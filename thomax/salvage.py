@@ -6,10 +6,12 @@ What a user may rely on:
     At no time is there neither the old nor the new file at `path`, whenever the power fails.
 """
 
+import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from thomax.journal import (
     complete_header,
@@ -54,8 +56,7 @@ def repair(path: str | os.PathLike[str], header: Record | None = None) -> Repair
             content = b"".join(encode(n, record) for n, record in enumerate([first, *records]))
             file.seek(0)
             if file.read(len(content) + 1) != content:
-                _keep_copy(path, file)
-                _replace(path, content)
+                _rewrite(path, file, content)
     finally:
         os.close(fd)
     return Repaired(len(records), dropped)
@@ -90,21 +91,43 @@ def _surviving_header(path: Path, found: list[Record], given: Record | None) -> 
     return complete_header(given)
 
 
+def _rewrite(path: Path, file: BinaryIO, content: bytes) -> None:
+    try:
+        _keep_copy(path, file)
+        _replace(path, content)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"Journal {path} could not be repaired ({error.strerror}) and is as it was."
+            " Make room, or allow writing to its folder, then repair it again.",
+        ) from error
+
+
 def _keep_copy(path: Path, file: BinaryIO) -> None:
     k = 1
     while (copy := path.with_name(f"{path.name}.damaged-{k}")).exists():
         k += 1
     file.seek(0)
-    with copy.open("xb") as target:
+    with _new_file(copy, "xb") as target:
         shutil.copyfileobj(file, target)
-        flush(target)
 
 
 def _replace(path: Path, content: bytes) -> None:
     new = path.with_name(path.name + ".repairing")
-    with new.open("wb") as file:
+    with _new_file(new, "wb") as file:
         file.write(content)
-        flush(file)
     shutil.copymode(path, new)
     new.replace(path)
     fsync_folder(path)
+
+
+@contextlib.contextmanager
+def _new_file(path: Path, mode: Literal["xb", "wb"]) -> Iterator[BinaryIO]:
+    """Open a file that is on the disk as a whole afterwards, or not at all."""
+    with path.open(mode) as file:
+        try:
+            yield file
+            flush(file)
+        except BaseException:
+            path.unlink()
+            raise

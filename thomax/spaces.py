@@ -12,6 +12,7 @@ bit.
 
 import graphlib
 import math
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,7 @@ Constraint = Callable[[Params], Any] | None
 
 MOST_LISTED_LEVELS = 1000  # a Block of more levels does not list them
 MOST_REJECTIONS = 100_000
+MOST_NUMBERS = 2**24  # in a chunk of places: 128 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +187,10 @@ class Space:
     def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """Walk over all points of a finite space that satisfy the constraint.
 
-        Yields positions and places, at most `rows` at a time.
+        Yields positions and places, at most `rows` at a time, fewer where a row is very long.
         """
         size = self._numbering.size
+        rows = max(1, min(rows, MOST_NUMBERS // self.dimension))
         for start in range(0, size, rows):
             indices = np.arange(start, min(start + rows, size), dtype=np.int64)
             x = self.at(indices)
@@ -210,17 +213,18 @@ class Space:
         cls, description: Mapping[str, Any], *, constraint: Constraint = None
     ) -> "Space":
         """Rebuild the space that `describe` described."""
-        if description.get("kind") != "space":
+        kind = description.get("kind") if isinstance(description, Mapping) else description
+        if kind != "space":
             raise ValueError(
-                f"A description of a space has kind 'space', got {description.get('kind')!r}."
+                f"A description of a space has kind 'space', got {reprlib.repr(kind)}."
             )
-        types: dict[str, Any] = {t.__name__: t for t in (Float, Int, Categorical, Ordinal, Bool)}
-        parameters = {}
-        for entry in description["parameters"]:
-            options = {k: v for k, v in entry.items() if k not in ("name", "type")}
-            if entry["type"] not in types:
-                raise ValueError(f"A parameter is one of {[*types]}, got {entry['type']!r}.")
-            parameters[entry["name"]] = types[entry["type"]](**options)
+        try:
+            parameters = dict(map(_described_parameter, description["parameters"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                "A space needs the description that `describe` gives, "
+                f"got {reprlib.repr(description)} ({error})."
+            ) from error
         return cls(parameters, constraint=constraint)
 
     def __eq__(self, other: object) -> bool:
@@ -334,6 +338,15 @@ def as_space(space: Any) -> Space | Pool:
         "A space is a Space, a Pool or a dictionary of parameters, "
         f"got {type(space).__name__}: wrap arrays and tables in Pool(...)."
     )
+
+
+def _described_parameter(entry: Mapping[str, Any]) -> tuple[str, Parameter]:
+    """Rebuild a parameter and its name."""
+    types: dict[str, Any] = {t.__name__: t for t in (Float, Int, Categorical, Ordinal, Bool)}
+    if entry["type"] not in types:
+        raise ValueError(f"A parameter is one of {[*types]}, got {entry['type']!r}.")
+    options = {k: v for k, v in entry.items() if k not in ("name", "type")}
+    return entry["name"], types[entry["type"]](**options)
 
 
 def _length(codes: Mapping[str, Codes]) -> int:

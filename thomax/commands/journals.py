@@ -19,7 +19,10 @@ def read_journal(path: Path) -> Journal:
             "`thomax run` and `thomax suggest --space` create one."
         )
     journal = Journal.read(path)
-    if journal.header.get("direction") not in ("maximize", "minimize"):
+    header = journal.header
+    if header.get("direction") not in ("maximize", "minimize") or not isinstance(
+        header.get("space"), dict
+    ):
         raise ValueError(f"{path} needs to be the journal of an Optimizer, got another one's.")
     return journal
 

@@ -104,8 +104,9 @@ def run_of(source: Any) -> Run:
 
 def _of_journal(path: Path) -> Run:
     journal = Journal.read(path)
-    description = journal.header.get("space") or {}
-    space = Space.from_description(description) if description.get("kind") == "space" else None
+    description = journal.header.get("space")
+    is_pool = isinstance(description, Mapping) and description.get("kind") == "pool"
+    space = None if is_pool or not description else Space.from_description(description)
     return Run(
         path.name,
         path,
