@@ -6,19 +6,23 @@ QUICK ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-integrations lint docs bench-draws bench-ask bench-optuna \
-	bench-paper bench-compare bench-compare-quick clean
+.PHONY: help demo test test-oldest test-integrations audit lint docs bench-draws bench-ask \
+	bench-optuna bench-paper bench-compare bench-compare-quick bench-scale battery clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
 	@echo "make test         run the tests"
 	@echo "make test-integrations  run those that start PostgreSQL, Ray and Dask, and every experiment"
+	@echo "make test-oldest  run some of them with the oldest supported versions of everything"
+	@echo "make battery      kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
+	@echo "make audit        check the installed dependencies"
 	@echo "make lint         check style and types"
 	@echo "make docs         build the documentation in build/site"
 	@echo "QUICK=1 makes each of these take less than a minute once installed:"
 	@echo "make bench-draws  time posterior draws against gradient descent"
 	@echo "make bench-ask    time suggestions beside Optuna's samplers"
 	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
+	@echo "make bench-scale  time and memory of large problems, beside Optuna and BoTorch (25 min)"
 	@echo "make bench-paper  run the paper's experiments and judge its claims (hours)"
 	@echo "make bench-compare compare with Optuna, BoTorch and SMAC (hours); bench-compare-quick"
 
@@ -33,6 +37,26 @@ demo: $(VENV)/.installed-demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --ignore=tests/heavy
+
+# What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
+OLDEST := .venv-oldest
+OLDEST_TESTS := $(addprefix tests/,test_optimizer.py test_spaces.py test_pools.py test_keys.py \
+	test_quasi_newton.py test_posterior.py test_compilation.py policies/test_sto.py \
+	report/test_writing.py integrations/test_optuna_sampler.py)
+
+$(OLDEST)/.installed: pyproject.toml tests/oldest.txt
+	@test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --constraint tests/oldest.txt \
+		--editable ".[oldest]"
+	@touch $@
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m battery versions --short
+	$(OLDEST)/bin/python -m pytest -n 2 $(OLDEST_TESTS) -k "not compiles_once_a_size"
+
+audit: $(VENV)/.installed-audit
+	$(BIN)/python -m pip check
+	$(BIN)/python -m battery.audit
 
 # PostgreSQL's programs and a browser are the only things that pip cannot install.
 test-integrations: $(VENV)/.installed-integrations
@@ -52,6 +76,9 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 	@echo "wrote build/site/index.html"
 
+battery: $(VENV)/.installed-integrations
+	$(BIN)/python -W ignore -m battery $(if $(QUICK),--short)
+
 bench-draws: $(VENV)/.installed-plot
 	$(BIN)/python benchmarks/draws.py $(if $(QUICK),--quick)
 
@@ -60,6 +87,9 @@ bench-ask: $(VENV)/.installed-bench
 
 bench-optuna: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/optuna_samplers.py $(if $(QUICK),--quick)
+
+bench-scale: $(VENV)/.installed-rivals
+	$(BIN)/python benchmarks/scale.py $(if $(QUICK),--quick)
 
 bench-paper: $(VENV)/.installed-tasks
 	$(BIN)/python benchmarks/paper.py $(if $(QUICK),--quick)
@@ -71,4 +101,4 @@ bench-compare-quick:
 	$(MAKE) bench-compare QUICK=1
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,93 @@
+"""Ctrl-C at any instruction of a search that then goes on, as it does in a notebook."""
+
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from unittest.mock import patch
+
+from battery.part import Part
+from battery.workers import opened
+from thomax import history, journal, optimizer
+
+_FILES = {module.__file__ for module in (optimizer, journal, history)}
+_POINT = {"x": 0.5, "rate": 0.5, "k": 7, "text": "短い"}
+_CALLS: dict[str, Callable[[optimizer.Optimizer], Any]] = {
+    "enqueue": lambda o: o.enqueue(_POINT),
+    "ask": lambda o: o.ask(),
+    "ask(3)": lambda o: o.ask(3),
+    "tell": lambda o: o.tell(o.pending[0], 1.0),
+    "tell of params": lambda o: o.tell({**_POINT, "x": 0.25}, 2.0),
+    "drop": lambda o: o.drop(o.pending[0]),
+}
+_MOST = 1500  # instructions of the longest call, and some
+
+
+def check_interruptions(part: Part, short: bool) -> None:
+    """Interrupt each kind of call at random instructions; memory and file must agree."""
+    rng = random.Random(0)
+    interrupted = 0
+    with patch.object(os, "fsync", lambda fd: None):  # this is not about power cuts
+        for name, call in _CALLS.items():
+            for _ in range(5 if short else 150):
+                instruction = rng.randrange(_MOST if "3" in name else _MOST // 3)
+                where = f"{name} interrupted at instruction {instruction}"
+                with tempfile.TemporaryDirectory() as folder:
+                    interrupted += _interrupt(
+                        part, Path(folder, "run.jsonl"), call, instruction, where
+                    )
+    part.figures["calls interrupted"] = interrupted
+
+
+def _interrupt(
+    part: Part, path: Path, call: Callable[[Any], Any], instruction: int, where: str
+) -> bool:
+    with opened(path) as search:
+        for _ in range(3):
+            search.enqueue(_POINT)
+        search.tell(search.ask(), 0.0)
+        search.ask(4)
+        interrupted = _at(instruction, lambda: call(search))
+        search.tell(search.ask(), 3.0)
+        went_on = _state(search)
+    with opened(path) as search:
+        reopened = _state(search)
+    records = journal.Journal.read(path).records
+    part.check(went_on == reopened, f"file and memory differ after {where}")
+    numbers = Counter(r.get("ask", r.get("add", "none")) for r in records)
+    del numbers["none"]
+    part.check(max(numbers.values()) == 1, f"a number was given twice after {where}")
+    return interrupted
+
+
+def _state(search: optimizer.Optimizer) -> tuple[Any, Any]:
+    return search.trials, [*search._history.queue]
+
+
+def _at(instruction: int, call: Callable[[], Any]) -> bool:
+    """Raise KeyboardInterrupt at this instruction of the journal's code; tell if it came to it."""
+    before = sys.gettrace()
+    left = iter(range(instruction))
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in _FILES:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and next(left, None) is None:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
