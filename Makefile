@@ -52,7 +52,8 @@ $(OLDEST)/.installed: pyproject.toml tests/oldest.txt
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m battery versions --short
-	$(OLDEST)/bin/python -m pytest -n 2 $(OLDEST_TESTS) -k "not compiles_once_a_size"
+	$(OLDEST)/bin/python -m pytest -n 2 $(OLDEST_TESTS) \
+		-k "not compiles_once_a_size and not failing_region and not 4096"
 
 audit: $(VENV)/.installed-audit
 	$(BIN)/python -m pip check

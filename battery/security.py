@@ -14,7 +14,7 @@ import numpy as np
 
 import thomax
 from battery.part import Part
-from battery.sources import csv_writers, findings
+from battery.sources import findings
 from thomax import MLP, Categorical, Float, Optimizer, STOBNTSLinear
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +46,8 @@ CAUGHT = {
     "read_pickle": "import pandas as pd\npd.read_pickle(x)",
     "any module": "from importlib import import_module\nimport_module(header['class'])",
     "plain http": "x = 'http://example.org'",
+    "a CSV writer": "import csv\ncsv.writer(x)",
+    "a table as CSV": "table.to_csv(x)",
 }
 FRAGMENTS = [
     "<script>alert(1)</script>", "</script>", "</title>", "<!--", "-->", "]]>", '"', "'", "><",
@@ -76,10 +78,12 @@ print(json.dumps([len(optimizer.trials), sorted({*seen}), [x for x in links if "
 
 
 def run(part: Part, short: bool) -> None:
-    """Try to get in by every door; the short version leaves out the report of a model."""
+    """Try to get in by every door; the short version leaves out what takes seconds."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        reading = _python(folder / "journals", "-m", "battery.hostile", ".")
+        reading = _python(
+            folder / "journals", "-m", "battery.hostile", ".", *["--short"][: int(short)]
+        )
         studying = _python(folder / "study", "-c", STUDY)
         _the_sources_do_no_harm(part)
         _a_download_must_be_the_expected_file(part, folder)
@@ -106,10 +110,8 @@ def _the_sources_do_no_harm(part: Part) -> None:
     paths = sorted(PACKAGE.rglob("*.py"))
     part.figures["sources"] = len(paths)
     for path in paths:
-        found = findings(path)
+        found = findings(path, path.read_text("utf-8"))
         part.check(not found, "; ".join(found))
-        found = csv_writers(path)
-        part.check(not found, f"{found} write CSV: guard cells that start like a formula")
 
 
 def _a_download_must_be_the_expected_file(part: Part, folder: Path) -> None:
@@ -159,7 +161,7 @@ def _hostile_texts(seed: int, count: int) -> list[str]:
 
 
 def _the_report_shows_text_as_text(part: Part, folder: Path, with_model: bool) -> None:
-    for seed in range(SEED, SEED + 4):
+    for seed in range(SEED, SEED + (6 if with_model else 2)):
         source = _hostile_report(folder, seed, with_model and seed == SEED)
         page = _Tags(source)
         evil = [t for t in page.tags if t.startswith("xevil")]
@@ -192,7 +194,7 @@ def _hostile_report(folder: Path, seed: int, with_model: bool) -> str:
 
 
 def _programs_get_values_without_a_shell(part: Part, folder: Path) -> None:
-    values = _hostile_texts(SEED, 12)
+    values = _hostile_texts(SEED, 9)
     folder.mkdir()
     choices = json.dumps(values, ensure_ascii=False)  # JSON's texts are TOML's too
     (folder / "space.toml").write_text(

@@ -82,7 +82,7 @@ def _rng(*seed: int) -> np.random.Generator:
 def _warnings_are_errors() -> Iterator[None]:
     with warnings.catch_warnings(action="error"):
         # Processes share the compilation cache: JAX recompiles what it finds half-written.
-        warnings.filterwarnings("ignore", "Error reading persistent compilation cache entry")
+        warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         yield
 
 
