@@ -1,22 +1,18 @@
 """Workers of Optuna studies that are killed, on SQLite and on a PostgreSQL server of our own."""
 
-import contextlib
 import os
 import random
-import shutil
 import signal
-import socket
-import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import thomax as tx
 from battery.part import Part
+from battery.postgres import find_programs, postgres
 from battery.workers import Receipts, grows, receipt_count, receipts_in, start
 
 _SOON = 2.0  # seconds within which a study opens and goes on
@@ -31,10 +27,10 @@ def kill_workers_of_studies(part: Part) -> None:
     with tempfile.TemporaryDirectory() as name:
         url = f"sqlite:///{name}/study.db"
         part.figures["sqlite"] = _kill_workers(part, url, Path(name), 20)
-    if (programs := _postgres_programs()) is None or find_spec("psycopg2") is None:
+    if (programs := find_programs()) is None or find_spec("psycopg2") is None:
         part.figures["postgresql"] = "not installed"
         return
-    with tempfile.TemporaryDirectory() as name, _postgres(programs) as url:
+    with tempfile.TemporaryDirectory() as name, postgres(programs) as url:
         part.figures["postgresql"] = _kill_workers(part, url, Path(name), 10)
 
 
@@ -129,36 +125,3 @@ def _ask_a_model(part: Part, url: str, folder: Path, where: str) -> None:
 
 
 # PostgreSQL
-
-
-def _postgres_programs() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    beside = shutil.which("initdb")
-    return found[-1].parent if found else Path(beside).parent if beside else None
-
-
-@contextlib.contextmanager
-def _postgres(programs: Path) -> Iterator[str]:
-    """Start a server in a temporary folder, on a free loopback port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix="thomax-postgres-"))
-    # PostgreSQL refuses to run as root.
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if as_user:
-        shutil.chown(folder, "postgres")
-
-    def call(program: str, *arguments: str) -> None:
-        command = [*as_user, str(programs / program), "-D", str(folder / "data"), *arguments]
-        with (folder / "commands.log").open("a") as log:  # a pipe would stay open in the server
-            subprocess.run(command, cwd=folder, check=True, stdout=log, stderr=log, timeout=90)
-
-    call("initdb", "-A", "trust", "-U", "postgres", "--no-sync")
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
-    call("pg_ctl", "-w", "-l", str(folder / "server.log"), "-o", options, "start")
-    try:
-        yield f"postgresql+psycopg2://postgres@127.0.0.1:{port}/postgres"
-    finally:
-        call("pg_ctl", "-w", "-m", "immediate", "stop")
-        shutil.rmtree(folder)

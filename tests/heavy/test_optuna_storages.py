@@ -2,13 +2,9 @@
 
 import contextlib
 import json
-import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +15,7 @@ import pytest
 from optuna.trial import TrialState
 
 import thomax as tx
+from battery.postgres import find_programs, free_port, postgres
 from thomax.integrations.optuna_studies import to_study
 
 WORKER = """
@@ -57,12 +54,6 @@ print(len(study.trials))
 """
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
-
-
 def eventually(condition, seconds=60, message="waited in vain"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -75,43 +66,19 @@ def eventually(condition, seconds=60, message="waited in vain"):
 # Storages
 
 
-def postgres_programs():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    beside = shutil.which("initdb")
-    if not found and beside is None:
-        pytest.fail("PostgreSQL's programs are missing: apt-get install postgresql")
-    return found[-1].parent if found else Path(beside).parent
-
-
 @contextlib.contextmanager
-def postgres():
-    """Start a server of our own in a temporary folder, on a free loopback port."""
-    programs, port = postgres_programs(), free_port()
-    folder = Path(tempfile.mkdtemp(prefix="thomax-postgres-"))
-    # PostgreSQL refuses to run as root.
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if as_user:
-        shutil.chown(folder, "postgres")
-
-    def call(program, *arguments):
-        command = [*as_user, str(programs / program), "-D", str(folder / "data"), *arguments]
-        with (folder / "commands.log").open("a") as log:  # a pipe would stay open in the server
-            subprocess.run(command, cwd=folder, check=True, stdout=log, stderr=log, timeout=90)
-
-    call("initdb", "-A", "trust", "-U", "postgres", "--no-sync")
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    call("pg_ctl", "-w", "-l", str(folder / "server.log"), "-o", options, "start")
-    try:
-        yield f"postgresql+psycopg2://postgres@127.0.0.1:{port}/postgres"
-    finally:
-        call("pg_ctl", "-w", "-m", "immediate", "stop")
-        shutil.rmtree(folder)
+def server():
+    programs = find_programs()
+    if programs is None:
+        pytest.fail("PostgreSQL's programs are missing: apt-get install postgresql")
+    with postgres(programs, settings="-c fsync=off") as url:
+        yield url
 
 
 @pytest.fixture(params=["postgresql", "sqlite", "journal"])
 def storage(request, tmp_path):
     if request.param == "postgresql":
-        with postgres() as url:
+        with server() as url:
             yield url
     elif request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/study.db"
@@ -238,7 +205,7 @@ def test_importances_and_plots_work_on_an_exported_journal(journal):
 
 def test_the_example_of_workers_runs_on_a_server(tmp_path):
     script = Path(__file__).parents[2] / "examples" / "10_optuna_postgresql.py"
-    with postgres() as url:
+    with server() as url:
         command = [sys.executable, str(script), url]
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert run.returncode == 0, run.stderr
