@@ -11,6 +11,7 @@ from optuna.distributions import CategoricalDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 from sampling import POLICY, X, counting, finished, quick, ran, study_of
 
+import thomax.integrations.optuna as sampler_module
 from thomax import Pool
 from thomax.integrations._optuna_space import (
     PoolView,
@@ -168,6 +169,27 @@ def test_two_workers_that_find_the_same_point_do_not_both_take_it():
     study.sampler = quick(policy=intruded, n_startup_trials=0)
     study.add_trial(create_trial(value=1.0, params={"k": 3}, distributions={"k": distribution}))
     assert study.ask({"k": distribution}).params == {"k": 7}
+
+
+def test_a_worker_in_step_with_another_that_wants_the_same_gets_a_point_of_its_own(monkeypatch):
+    """Whenever this one publishes, so does the other: the best point it knows to be free."""
+    distribution = IntDistribution(0, 99)
+    study = study_of(quick(n_startup_trials=0))
+    study.add_trial(create_trial(value=1.0, params={"k": 0}, distributions={"k": distribution}))
+    other = study._storage.get_trial(study._storage.create_new_trial(study._study_id))
+
+    def ranked(policy, space, data, n, *, exclude, **_):
+        return [{"k": k} for k in range(100) if {"k": k} not in exclude][:n]
+
+    def in_step(study, trial, params):
+        taken = {pending_params(t)["k"] for t in study.trials if pending_params(t)}
+        publish(study, other, {"k": min({*range(100)} - taken)})
+        publish(study, trial, params)
+
+    monkeypatch.setattr(sampler_module, "suggest", ranked)
+    monkeypatch.setattr(sampler_module, "publish", in_step)
+    mine = study.ask({"k": distribution}).params
+    assert mine != pending_params(study._storage.get_trial(other._trial_id))
 
 
 def test_threads_share_a_sampler():

@@ -21,6 +21,7 @@ except ImportError as error:
     ) from error
 from optuna.samplers import BaseSampler, RandomSampler
 
+from thomax.data import Data
 from thomax.design import design_length, quasi_random_point
 from thomax.integrations._optuna_space import (
     Point,
@@ -42,7 +43,9 @@ from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.suggest import Policy, default_policy, suggest
 
-_ATTEMPTS = 10  # to find a point that no other worker takes at the same moment
+_ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
+_SPREAD = 4  # draws of which a worker that has given up a point takes any
+_CHOICE = 13  # the stream of a trial's key
 
 
 class ThomaxSampler(BaseSampler):  # type: ignore[misc]
@@ -149,17 +152,20 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         """Publish a proposal, and another one while a second worker has published the same.
 
         Who looks after having published cannot miss a proposal published before: of two equal
-        ones at least one is given up.
+        ones at least one is given up. Workers that know the same want the same, and would give up
+        one point after the other in step: so who gives up takes the maximum of any of some draws.
         """
         trials = read_trials(study)
         view = self._pool_view or SpaceView.of(search_space, trials)
         history = history_of(study, trials, view, trial.number)
+        rng = stream(make_key(self.seed, trial.number), _CHOICE)
         params: dict[str, Any] = {}
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             # Once every point has been proposed, all may be proposed again.
             exhausted = _is_exhausted(view, history)
             exclude = [] if exhausted else history.taken
-            point = self._point(study, trial, view, history, exclude)
+            choice = int(rng.integers(_SPREAD)) if attempt else None
+            point = self._point(study, trial, view, history, exclude, choice)
             params = view.params(point)
             publish(study, trial, params)
             if exhausted or not view.space.is_finite:
@@ -170,12 +176,18 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         return params
 
     def _point(
-        self, study: Any, trial: Any, view: View, history: History, exclude: list[Point]
+        self,
+        study: Any,
+        trial: Any,
+        view: View,
+        history: History,
+        exclude: list[Point],
+        choice: int | None,
     ) -> Point:
         """Return the next point: of the initial design first, then of the policy."""
         if len(history.data) >= design_length(self.n_startup_trials, view.space):
             try:
-                return self._policy_point(view, history, trial.number, exclude)
+                return self._policy_point(view, history, trial.number, exclude, choice)
             except Exception as error:  # a run of days must not end because a model fails
                 reason = f"{type(error).__name__}: {error}"
                 record_fallback(study, trial, reason)
@@ -187,31 +199,53 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         return _own(view, point or {})
 
     def _policy_point(
-        self, view: View, history: History, number: int, exclude: list[Point]
+        self,
+        view: View,
+        history: History,
+        number: int,
+        exclude: list[Point],
+        choice: int | None,
     ) -> Point:
-        """Return a point that is left of a batch on the same data, or of a new batch."""
+        """Return a point that is left of a batch on the same data, or of a new batch.
+
+        With a choice it is that one of some draws' points, and no batch is kept.
+        """
         data = history.data
+        policy = default_policy(view.space) if self.policy is None else self.policy
+        if choice is not None:
+            points = self._points(policy, view, data, _SPREAD, number, exclude)
+            return points[choice % len(points)]
         key = (view.space, data.x.tobytes(), data.y.tobytes())
         points = [p for p in self._ahead[1] if p not in exclude] if self._ahead[0] == key else []
-        if not points:
-            policy = default_policy(view.space) if self.policy is None else self.policy
-            # A policy that reads pending points has to see those of its own batch.
-            n = 1 if getattr(policy, "sequential", False) else self.batch
-            found = suggest(
-                policy,
-                view.space,
-                data,
-                n,
-                seed=self.seed,
-                number=number,
-                search=self.search,
-                exclude=exclude,
-            )
-            points = [_own(view, point) for point in found]
-        if not points:
+        # A policy that reads pending points has to see those of its own batch.
+        n = 1 if getattr(policy, "sequential", False) else self.batch
+        first, *rest = points or self._points(policy, view, data, n, number, exclude)
+        self._ahead = key, rest
+        return first
+
+    def _points(
+        self,
+        policy: Policy,
+        view: View,
+        data: Data,
+        n: int,
+        number: int,
+        exclude: list[Point],
+    ) -> list[Point]:
+        """Return the points of n draws, fewer where a finite space has no more, at least one."""
+        found = suggest(
+            policy,
+            view.space,
+            data,
+            n,
+            seed=self.seed,
+            number=number,
+            search=self.search,
+            exclude=exclude,
+        )
+        if not found:
             raise RuntimeError("the search found no new point")
-        self._ahead = key, points[1:]
-        return points[0]
+        return [_own(view, point) for point in found]
 
     def _warn_of_independent_sampling(self, study: Any, trial: Any, name: str) -> None:
         space = self.infer_relative_search_space(study, trial)
