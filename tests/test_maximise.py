@@ -281,6 +281,15 @@ def test_a_large_space_that_is_exhausted_returns_nothing_either():
     assert maximise(rng(), draws(space, 4), space, search=search, exclude=everything) == []
 
 
+def test_an_excluded_choice_is_not_taken_for_one_that_only_looks_equal():
+    space = Space({"a": Categorical([True, 1, 0, False])})
+    search = Search(candidates=50, restarts=2, exhaustive=2)
+    everything = [{"a": value} for value in (True, 1, 0, False)]
+    found = maximise(rng(), draws(space, 4), space, search=search, exclude=everything[:3])
+    assert [repr(p) for p in found] == ["{'a': False}"]
+    assert maximise(rng(), draws(space, 4), space, search=search, exclude=everything) == []
+
+
 CUBE = Space({name: Float(-1, 1) for name in "abcdef"})
 INSIDE = np.array([0.3, -0.7, 0.05, 0.9, -0.2, 0.55])
 BEYOND = np.array([1.5, -0.7, -3.0, 0.9, -0.2, 2.0])

@@ -206,17 +206,31 @@ def _search(
     """Screen, refine, and pick for each draw the best new point."""
     candidates = _candidates(rng, space, search, centres)
     restarts = max(search.restarts_per_draw, search.restarts // len(score.centre))
-    taken = {row.tobytes() for row in space.encode(exclude)} if len(exclude) else set()
-    chosen = []
+    chosen: list[np.ndarray] = []
+
+    def is_new(row: np.ndarray) -> bool:
+        chosen_before = any(np.array_equal(row, point) for point in chosen)
+        return not chosen_before and not _is_among(row, space, exclude)
+
     for group in _groups(score):
         for ranked in _climbed(rng, group, space, search, candidates, restarts):
-            point = _first_new(ranked, taken)
+            point = next(filter(is_new, ranked), None)
             if point is None:
-                point = _first_new(space.sample(rng, 1000), taken)
+                point = next(filter(is_new, space.sample(rng, 1000)), None)
             if point is not None:
-                taken.add(point.tobytes())
                 chosen.append(point)
     return chosen
+
+
+def _is_among(row: np.ndarray, space: Space, points: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether an encoded point is one of the points; only those that look equal are encoded.
+
+    Encoding a long history would take longer than searching the draws. Equal looks are not
+    enough: True and 1 may be two choices.
+    """
+    params = space.decode(row[None])[0]
+    equal = [p for p in points if p == params]
+    return bool(equal) and bool((space.encode(equal) == row).all(axis=1).any())
 
 
 def _climbed(
@@ -238,10 +252,6 @@ def _climbed(
     order = np.argsort(-values, axis=1, kind="stable")
     rows = zip(x, values, order, strict=True)
     return [points[best[value[best] > -np.inf]] for points, value, best in rows]
-
-
-def _first_new(rows: np.ndarray, taken: set[bytes]) -> np.ndarray | None:
-    return next((row for row in rows if row.tobytes() not in taken), None)
 
 
 def _candidates(

@@ -38,7 +38,7 @@ All are used through their own public interfaces, at their own defaults.
 | name | method |
 |---|---|
 | `auto` | what `thomax.Optimizer` takes by itself |
-| `random` | independent random points |
+| `random`, `sobol` | independent random points; a scrambled Sobol sequence |
 | `optuna-tpe`, `optuna-gp`, `optuna-cmaes` | Optuna's samplers, asked trial by trial. \
 CMA-ES draws choices without an order at random, and makes no use of the starting points |
 | `botorch-turbo` | TuRBO-1 with BoTorch's parts, written after the paper (Eriksson et al., 2019) |

@@ -14,7 +14,7 @@ from thomax.bench.runner import Run
 from thomax.bench.tasks import task
 
 OURS = "auto"
-METHODS = (OURS, "random", *RIVALS)
+METHODS = (OURS, "random", "sobol", *RIVALS)
 VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
 
