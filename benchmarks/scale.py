@@ -115,7 +115,7 @@ def measure_rivals(n, d, batch):
     import optuna
 
     threads = {1, os.cpu_count()} if n > 300 else {1}
-    found = {"thomax": timed(our_asks(n, d, batch)[1], 3)}
+    found = {"thomax": timed(our_asks(n, d, batch)[1], 9)}
     tpe, gp = optuna.samplers.TPESampler(seed=0), optuna.samplers.GPSampler(seed=0)
     found["TPESampler"] = timed(optunas(tpe, n, d, batch), 3)
     found["GPSampler"] = with_best_threads(threads, optunas(gp, n, d, batch))
@@ -127,13 +127,13 @@ def measure_rivals(n, d, batch):
 
 
 def with_best_threads(counts, ask):
-    """Time an ask with these numbers of PyTorch's threads, once each: the fastest counts."""
+    """Time an ask with each of these numbers of PyTorch's threads: the fastest counts."""
     import torch
 
     found = []
     for count in counts:
         torch.set_num_threads(count)
-        found.append({"threads": count, **timed(ask, 1)})
+        found.append({"threads": count, **timed(ask, 3)})
     return min(found, key=lambda row: row["wall_s"])
 
 

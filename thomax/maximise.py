@@ -22,6 +22,7 @@ import numpy as np
 
 from thomax.compilation import cached_compilation
 from thomax.draws import CHUNK, evaluate, evaluate_own, value_and_gradient
+from thomax.kernels import float64
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
@@ -177,12 +178,15 @@ def _within(ascending: np.ndarray, start: int, stop: int) -> slice:
 
 
 def _groups(score: Any) -> list[Any]:
-    """Split the draws of a batch into groups of nearly the same size, not too large."""
+    """Split the draws of a batch into groups of nearly the same size, not too large.
+
+    They become JAX's arrays here, once: else each of the many evaluations copies all weights.
+    """
     count = len(score.centre)
-    if count <= _DRAWS:
-        return [score]
     edges = np.linspace(0, count, math.ceil(count / _DRAWS) + 1).astype(int).tolist()
-    return [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
+    groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
+    with float64():
+        return [jax.device_put(group) for group in groups]
 
 
 def _first_untaken(rankings: list[list[int]]) -> list[int]:

@@ -35,9 +35,8 @@ class Factor:
             A = np.array(K, np.float64)
             A[diagonal] += noise_variance + jitter * scale
             try:
-                self.lower = scipy.linalg.cholesky(
-                    A, lower=True, overwrite_a=True, check_finite=False
-                )
+                # NumPy's, not SciPy's: threads that factor other matrices go on meanwhile.
+                self.lower = np.linalg.cholesky(A)
                 return
             except np.linalg.LinAlgError:
                 continue
@@ -45,7 +44,8 @@ class Factor:
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b."""
-        return np.asarray(scipy.linalg.cho_solve((self.lower, True), b, check_finite=False))
+        upper = self.lower.T  # in the order of columns: LAPACK takes it without a copy
+        return np.asarray(scipy.linalg.cho_solve((upper, False), b, check_finite=False))
 
     def half_solve(self, b: np.ndarray) -> np.ndarray:
         """Return L^-1 b, whose columns have the squared norms b^T A^-1 b."""

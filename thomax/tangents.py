@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from thomax.blas import side_by_side
 from thomax.kernels import blocks_product, empirical_ntk
 from thomax.networks import Network
 from thomax.posterior import Factor, conjugate_gradients
@@ -87,18 +88,21 @@ class TangentSystem:
             return lambda b: conjugate_gradients(
                 lambda v: self._multiply(v) + ridge[:, None] * v, b
             )
-        factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
+        pairs = [*zip(self.kernels, ridge.tolist(), strict=True)]
+        factors = side_by_side(lambda pair: Factor(*pair), pairs, self._n)
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
     def _kernels(self, blocks: Any, precision: Any) -> list[np.ndarray]:
         n = self._n
         if blocks is None:
             return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]
-        found = []
-        for i in range(len(self._theta)):
-            rows = [(np.asarray(a)[i, :n], np.asarray(d)[i, :n]) for a, d in blocks]
-            found.append(blocks_product(rows, rows, precision))
-        return found
+        layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
+
+        def kernel(i: int) -> np.ndarray:
+            rows = [(a[i], d[i]) for a, d in layers]
+            return blocks_product(rows, rows, precision)
+
+        return side_by_side(kernel, range(len(self._theta)), n)
 
     def _multiply(self, v: np.ndarray) -> np.ndarray:
         """Return J J^T v on the n real rows: one VJP and one JVP."""
