@@ -2,7 +2,7 @@
 
 On few cores the threads of BLAS wait for each other and for those of JAX: a 200 x 200
 factorisation of 0.2 ms was seen to take 8 ms. One thread is never much slower at these sizes; and
-the draws of a batch, which have a matrix each, take a thread each without waiting for another.
+the draws of a batch, which have a kernel matrix each, take a thread each without waiting.
 """
 
 import os
@@ -35,7 +35,10 @@ def small_matrices(rows: int) -> AbstractContextManager[Any]:
 def side_by_side(
     function: Callable[[Item], Result], items: Sequence[Item], rows: int
 ) -> list[Result]:
-    """Apply a function of matrices with so many rows to each item, in threads where it pays."""
+    """Apply a function of matrices with so many rows to each item, in threads where it pays.
+
+    It pays for NumPy's products. SciPy's factorisations hold Python's lock: they gain nothing.
+    """
     threads = min(_cores(), len(items))
     if threads < 2 or not _SMALL <= rows < _LARGE:
         return [function(item) for item in items]

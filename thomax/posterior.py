@@ -32,11 +32,14 @@ class Factor:
         diagonal = np.diag_indices(len(K))
         scale = float(np.mean(K[diagonal])) if len(K) else 1.0
         for jitter in _JITTERS:
-            A = np.array(K, np.float64)
+            A = np.array(
+                K.T, np.float64
+            )  # K is symmetric; in LAPACK's order it is not copied again
             A[diagonal] += noise_variance + jitter * scale
             try:
-                # NumPy's, not SciPy's: threads that factor other matrices go on meanwhile.
-                self.lower = np.linalg.cholesky(A)
+                self.lower = scipy.linalg.cholesky(
+                    A, lower=True, overwrite_a=True, check_finite=False
+                )
                 return
             except np.linalg.LinAlgError:
                 continue
@@ -44,8 +47,7 @@ class Factor:
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b."""
-        upper = self.lower.T  # in the order of columns: LAPACK takes it without a copy
-        return np.asarray(scipy.linalg.cho_solve((upper, False), b, check_finite=False))
+        return np.asarray(scipy.linalg.cho_solve((self.lower, True), b, check_finite=False))
 
     def half_solve(self, b: np.ndarray) -> np.ndarray:
         """Return L^-1 b, whose columns have the squared norms b^T A^-1 b."""

@@ -88,8 +88,7 @@ class TangentSystem:
             return lambda b: conjugate_gradients(
                 lambda v: self._multiply(v) + ridge[:, None] * v, b
             )
-        pairs = [*zip(self.kernels, ridge.tolist(), strict=True)]
-        factors = side_by_side(lambda pair: Factor(*pair), pairs, self._n)
+        factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
     def _kernels(self, blocks: Any, precision: Any) -> list[np.ndarray]:
