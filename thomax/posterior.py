@@ -32,9 +32,8 @@ class Factor:
         diagonal = np.diag_indices(len(K))
         scale = float(np.mean(K[diagonal])) if len(K) else 1.0
         for jitter in _JITTERS:
-            A = np.array(
-                K.T, np.float64
-            )  # K is symmetric; in LAPACK's order it is not copied again
+            # K is symmetric: its transpose is in LAPACK's order, which is not copied again.
+            A = np.array(K.T, np.float64)
             A[diagonal] += noise_variance + jitter * scale
             try:
                 self.lower = scipy.linalg.cholesky(
