@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from battery.part import Part
+from battery.sentences import raised
 from battery.workers import Facts, answer_of, opened
 from thomax import cli
 from thomax.journal import Journal
@@ -282,7 +283,7 @@ def write_where_it_is_forbidden(folder: Path, _: int) -> Facts:
     facts: Facts = []
     for name in ("locked", "torn", "bad", "new"):
         call = repair if name == "bad" else (lambda p: opened(p).close())
-        error = _raised(lambda call=call, name=name: call(path[name]))
+        error = raised(lambda call=call, name=name: call(path[name]))
         facts.append(
             (_is_clear(error, path[name]), f"a {name} journal must say so, got {error!r}")
         )
@@ -297,14 +298,6 @@ def write_where_it_is_forbidden(folder: Path, _: int) -> Facts:
         search.tell(search.ask(), 2.0)
     facts.append((len(Journal.read(path["sound"]).records) == 4, "a sound journal must go on"))
     return facts
-
-
-def _raised(call: Callable[[], Any]) -> Exception | None:
-    try:
-        call()
-    except Exception as error:
-        return error
-    return None
 
 
 def _shows(path: Path) -> bool:

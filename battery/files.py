@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import thomax as tx
 from battery.part import Part
+from battery.sentences import raised
 from battery.workers import answer_of
 from thomax.history import History
 from thomax.journal import Journal
@@ -179,7 +180,7 @@ def _check_loaded(
 
 def _check_repair(part: Part, sound: Sound, content: bytes, intact: list[int], where: str) -> None:
     if sound.lines[0][:-1] not in content:
-        error = _refused(lambda: repair(sound.path))
+        error = raised(lambda: repair(sound.path))
         part.check(isinstance(error, ValueError), f"repair without a header gave {error!r}")
         part.check(sound.path.read_bytes() == content, f"a refused repair changed {where}")
     try:
@@ -203,14 +204,6 @@ def _check_repair(part: Part, sound: Sound, content: bytes, intact: list[int], w
 
 def _is_alone(sound: Sound) -> bool:
     return [*sound.path.parent.iterdir()] == [sound.path]
-
-
-def _refused(call: Callable[[], Any]) -> Exception | None:
-    try:
-        call()
-    except Exception as error:
-        return error
-    return None
 
 
 # What happens to files
@@ -369,14 +362,14 @@ def refuse_records_of_the_future(part: Part, sound: Sound) -> None:
     }
     for name, (content, sentence) in files.items():
         sound.write(content)
-        error = _refused(sound.opened)
+        error = raised(sound.opened)
         is_clear = isinstance(error, ValueError) and sentence in str(error)
         part.check(
             is_clear and len(str(error)) < 1000, f"a {name} record must be refused, got {error!r}"
         )
         part.check(sound.path.read_bytes() == content, f"a {name} record's file was changed")
         if name == "newer":
-            error = _refused(lambda: repair(sound.path))
+            error = raised(lambda: repair(sound.path))
             part.check("newer" in str(error), f"repair must refuse a newer file, got {error!r}")
 
 
@@ -419,7 +412,7 @@ def _read_a_giant_line(kind: str, place: str) -> dict[str, Any]:
             if place != "at the end":
                 file.writelines([b"\n", *sound.lines[3:]])
         before, begin = _peak(), time.process_time()
-        was_read = _refused(lambda: Journal.read(sound.path)) is None
+        was_read = raised(lambda: Journal.read(sound.path)) is None
         repair(sound.path)
         return {
             "was read": was_read,

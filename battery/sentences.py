@@ -2,7 +2,9 @@
 
 import linecache
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import thomax
 
@@ -26,3 +28,12 @@ def is_sentence(error: BaseException) -> bool:
 def shown(error: BaseException) -> str:
     """Return an error in a line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def raised(call: Callable[[], Any]) -> Exception | None:
+    """Return what a call raises, if it does."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
