@@ -12,6 +12,7 @@ import numpy as np
 from thomax.data import Data
 from thomax.keys import make_key, make_keys, stream
 from thomax.maximise import Search, maximise
+from thomax.parameters import Bool, Categorical
 from thomax.policies.sto import STOBNTSLinear
 from thomax.pools import Pool
 from thomax.spaces import Space
@@ -21,6 +22,7 @@ Params = dict[str, Any]
 
 _SEARCH = 12  # the stream of a key that the maximiser uses
 _FEW = 2  # parameters: there is time to look everywhere
+_FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
 _CENTRES = 5  # good points whose neighbourhood is searched
 
 
@@ -58,15 +60,18 @@ def suggest(
 def default_policy(space: Space | Pool) -> Policy:
     """Choose the policy for a space: draws at half the deviation, unless it has to be roamed.
 
-    Full Thompson draws roam a space of many dimensions for long. But one or two dimensions,
-    branches of a conditional space and the rows of a pool have to be roamed; bending targets
-    towards the good ones would keep the search where it was good first. docs/how-to-choose.md has
-    the numbers.
+    Full Thompson draws roam a space of many dimensions for long. But one or two dimensions, the
+    options of a choice among few parameters, branches of a conditional space and the rows of a
+    pool have to be roamed; bending targets towards the good ones would keep the search where it
+    was good first. docs/how-to-choose.md has the numbers.
     """
     return STOBNTSLinear(beta=1.0, warp=False) if _roams(space) else STOBNTSLinear(beta=0.5)
 
 
 def _roams(space: Space | Pool) -> bool:
-    if isinstance(space, Pool) or len(space.parameters) <= _FEW:
+    if isinstance(space, Pool):
         return True
-    return any(p.when for p in space.parameters.values())
+    parameters = space.parameters.values()
+    has_choices = any(isinstance(p, Categorical | Bool) for p in parameters)
+    few = _FEW_WITH_CHOICES if has_choices else _FEW
+    return len(parameters) <= few or any(p.when for p in parameters)

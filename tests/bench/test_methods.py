@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from thomax import CNN, MLP, Bool, Categorical, Data, Float, Pool, Search, Space, make_keys
+from thomax import (
+    CNN,
+    MLP,
+    Bool,
+    Categorical,
+    Data,
+    Float,
+    Ordinal,
+    Pool,
+    Search,
+    Space,
+    make_keys,
+)
 from thomax.bench.figures import FIGURES
 from thomax.bench.methods import NAMES, Method, parse_method
 from thomax.bench.released import (
@@ -54,11 +66,15 @@ def test_our_own_configuration_keeps_its_activation():
 
 def test_auto_is_what_the_optimiser_takes():
     cube = {name: Float(0, 1) for name in "xyz"}
-    assert parse_method("auto").policy(Space(cube)).beta == 0.5
-    assert parse_method("auto").policy(Space({**cube, "c": Categorical(["a", "b"])})).beta == 0.5
+    choices = {name: Categorical(["a", "b"]) for name in "uvw"}
+    levels = {name: Ordinal([1, 2, 5]) for name in "uv"}
+    for parameters in (cube, cube | levels, cube | choices):
+        usual = parse_method("auto").policy(Space(parameters))
+        assert (usual.beta, usual.warp) == (0.5, True)
     few = Space({"x": Float(0, 1), "y": Float(0, 1)})
-    branches = Space({**cube, "c": Bool(), "d": Float(0, 1, when={"c": True})})
-    for space in (few, branches, Pool(X)):
+    options = Space({**cube, "c": Categorical(["a", "b"]), "d": Bool()})
+    branches = Space({**cube, **choices, "d": Float(0, 1, when={"u": "a"})})
+    for space in (few, options, branches, Pool(X)):
         usual = parse_method("auto").policy(space)
         assert (usual.beta, usual.warp) == (1.0, False)
 
