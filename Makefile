@@ -90,7 +90,7 @@ bench-optuna: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/optuna_samplers.py $(if $(QUICK),--quick)
 
 bench-scale: $(VENV)/.installed-rivals
-	$(BIN)/python benchmarks/scale.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.scale $(if $(QUICK),--quick)
 
 bench-paper: $(VENV)/.installed-tasks
 	$(BIN)/python benchmarks/paper.py $(if $(QUICK),--quick)
