@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import importlib.util
+import json
 import os
 import pkgutil
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import thomax
+from thomax.bench.compare.tables import name_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -65,6 +67,21 @@ def test_the_first_screen_is_a_sentence_an_install_line_and_a_short_loop():
     text = (ROOT / "README.md").read_text("utf-8")
     assert text.index("pip install") < text.index("```python") < 600
     assert len(BLOCKS[0].strip().splitlines()) <= 16
+
+
+def test_the_mean_ranks_of_the_readme_are_those_that_were_measured():
+    text = (ROOT / "README.md").read_text("utf-8")
+    measured = json.loads((ROOT / "benchmarks/results/compare.json").read_text("utf-8"))
+    found = re.search(r"\| mean rank \|.*?\n\n", text, re.DOTALL)[0]
+    header, _, *rows = found.strip().splitlines()
+    names = [cell.strip(" *") for cell in header.split("|")[2:-1]]
+    assert len(rows) == 2
+    for row in rows:
+        label, *cells = [cell.strip(" *") for cell in row.split("|")[1:-1]]
+        suite = label.split()[1]
+        ranks = measured[suite]["batch_4"]["mean_rank"]
+        expected = {name_of(method): f"{rank:.2f}" for method, rank in ranks.items()}
+        assert dict(zip(names, cells, strict=True)) == expected
 
 
 @pytest.mark.parametrize("name", MODULES)
