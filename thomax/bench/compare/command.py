@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int
     add("--workers", type=positive, default=1, help="processes (default 1)")
     add("--folder", type=Path, help=f"where results are (default {FOLDER})")
     add("--ablation", action="store_true", help="compare variants of ours, on development tasks")
-    quick = f"4 tasks, 2 seeds, 16 evaluations, {len(QUICK_METHODS)} methods, in {QUICK_FOLDER}"
+    quick = f"4 tasks, 2 seeds, 12 evaluations, {len(QUICK_METHODS)} methods, in {QUICK_FOLDER}"
     add("--quick", action="store_true", help=quick)
     add("--document", type=Path, metavar="PAGE", help="also write the page of all results")
     add("--no-progress", action="store_true")

@@ -70,7 +70,7 @@ SUITES: dict[str, dict[str, Budget]] = {
     },
 }
 QUICK_SUITE = {
-    name: replace(SUITES["development"][name], evaluations=16, seeds=2)
+    name: replace(SUITES["development"][name], evaluations=12, seeds=2)
     for name in ("branin", "hartmann6", "categorical_a", "svm")
 }
 QUICK_METHODS = (OURS, "random", "optuna-tpe", "optuna-gp", "botorch-turbo")
