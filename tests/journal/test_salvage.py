@@ -3,7 +3,7 @@ import random
 import resource
 
 import pytest
-from test_journal import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
+from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
 
 from thomax.journal import Journal
 from thomax.lines import MAX_LINE

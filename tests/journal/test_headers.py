@@ -1,0 +1,78 @@
+import pytest
+from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
+
+from thomax.journal import Journal
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seed": 1}, "its seed is 0, got 1. Pass the same seed, or another path."),
+        ({"space": {"x": {"low": -1.0, "high": 2}}}, "its space.x.high is 1.0, got 2. Pass"),
+        ({"space": {}}, "its space.x is {'high': 1.0, 'low': -1.0}, got 'absent'."),
+        ({"noise": [1, "long" * 50]}, "its noise is 'absent', got [1, 'longlonglong..."),
+    ],
+)
+def test_another_search_is_told_what_differs(path, change, sentence):
+    write_run(path)
+    with pytest.raises(ValueError) as caught:
+        Journal.open(path, HEADER | change)
+    assert str(caught.value).startswith(f"Journal {path} belongs to another search: {sentence}")
+    assert reopened(path) == RECORDS
+
+
+def test_differing_lists_are_told_by_position(path):
+    with Journal.open(path, {"space": [["x", 1], ["y", 2]]}):
+        pass
+    with pytest.raises(ValueError, match=r"its space\.1\.0 is 'y', got 'z'"):
+        Journal.open(path, {"space": [["x", 1], ["z", 2]]})
+
+
+def test_what_is_fresh_is_written_once_and_then_kept(path):
+    for number in (7, 8):
+        with Journal.open(path, HEADER, fresh={"number": number}) as journal:
+            assert journal.header["number"] == 7
+    with pytest.raises(ValueError, match="its number is 7, got 8"):
+        Journal.open(path, HEADER | {"number": 8})
+
+
+def test_a_header_may_hold_tuples(path):
+    for _ in range(2):
+        with Journal.open(path, {"choices": ("a", "b")}) as journal:
+            assert journal.header["choices"] == ["a", "b"]
+
+
+def test_a_newer_version_asks_for_an_upgrade(path):
+    path.write_bytes(by_hand(0, full_header(version=2)) + b"in a way we cannot read\n" * 2)
+    for act in (lambda: Journal.open(path, HEADER), lambda: Journal.read(path)):
+        with pytest.raises(
+            ValueError,
+            match=r"newer thomax \(journal version 2, this one reads up to 1\): upgrade",
+        ):
+            act()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"notes", b"notes\n", LINES[0][:-9] + b"?", by_hand(0, {"format": "other"}), b"\0" * 99],
+)
+def test_other_files_are_never_overwritten(path, content):
+    path.write_bytes(content)
+    for opening in (lambda: Journal.open(path, HEADER), lambda: Journal.read(path)):
+        with pytest.raises(ValueError, match=r"must be a thomax journal, got .*\. Give another"):
+            opening()
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("place", "error"), [("", IsADirectoryError), ("missing/run.jsonl", FileNotFoundError)]
+)
+def test_a_place_that_cannot_hold_a_journal_gets_a_sentence(tmp_path, place, error):
+    with pytest.raises(error, match=r"could not be opened .* Give the path of a file, in a"):
+        Journal.open(tmp_path / place, HEADER)
+
+
+def test_a_device_is_no_journal():
+    with pytest.raises(ValueError, match="must be a regular file, got /dev/null"):
+        Journal.open("/dev/null", HEADER)
