@@ -75,13 +75,14 @@ def test_the_mean_ranks_of_the_readme_are_those_that_were_measured():
     found = re.search(r"\| mean rank \|.*?\n\n", text, re.DOTALL)[0]
     header, _, *rows = found.strip().splitlines()
     names = [cell.strip(" *") for cell in header.split("|")[2:-1]]
-    assert len(rows) == 2
+    assert len(rows) == sum(len(measured[suite]) for suite in ("development", "report"))
     for row in rows:
         label, *cells = [cell.strip(" *") for cell in row.split("|")[1:-1]]
-        suite = label.split()[1]
-        ranks = measured[suite]["batch_4"]["mean_rank"]
+        known = measured[label.split()[1]]
+        ranks = known["batch_1" if "one at a time" in label else "batch_4"]["mean_rank"]
         expected = {name_of(method): f"{rank:.2f}" for method, rank in ranks.items()}
-        assert dict(zip(names, cells, strict=True)) == expected
+        shown = dict(zip(names, cells, strict=True))
+        assert {name: cell for name, cell in shown.items() if cell != "—"} == expected
 
 
 @pytest.mark.parametrize("name", MODULES)

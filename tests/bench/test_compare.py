@@ -268,7 +268,7 @@ def test_the_page_says_what_was_not_run_and_who_could_not(tmp_path, monkeypatch)
     assert "SMAC 0 of 140 runs" in text
     assert "On branin thomax loses to Optuna TPE by" in text
     assert "On none of these tasks thomax loses to another method." in text  # of the report's
-    assert "## Report tasks, batches of 1" in text
+    assert "## Report tasks, one at a time" in text
     assert text.index("## Development tasks, batches of 4") < text.index("## Report tasks")
     for link in page_links(text):
         assert (tmp_path / "docs" / link).exists(), link

@@ -104,7 +104,7 @@ def _batches(options: argparse.Namespace) -> tuple[int, ...]:
 
 
 def _print(result: SuiteResult) -> None:
-    print(f"\n{result.suite}, batches of {result.batch}\n")
+    print(f"\n{result.suite}, {result.pace}\n")
     print("\n".join([*overview(result), "", *finals(result), "", *losses(result)]))
 
 

@@ -122,7 +122,7 @@ def _section(
     folder: Path, chapter: str, planned: Sequence[str], result: SuiteResult, output: Path
 ) -> str:
     level = "##" if chapter == "compare" else "###"
-    title = f"{result.suite.capitalize()} tasks, batches of {result.batch}"
+    title = f"{result.suite.capitalize()} tasks, {result.pace}"
     lost = losses(result)
     lines = [
         f"{level} {title}", "", *overview(result), "", _coverage(result, planned), "",

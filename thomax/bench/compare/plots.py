@@ -72,7 +72,7 @@ def draw_ranks(results: Sequence[SuiteResult], path: Path) -> None:
             for i, method in enumerate(order):
                 axis.text(rank[method], i, f" {rank[method]:.2f}", va="center", fontsize=8)
             tasks = f"{len(result.ranked)} tasks"
-            axis.set_title(f"{result.suite}, batches of {result.batch} ({tasks})", fontsize=9)
+            axis.set_title(f"{result.suite}, {result.pace} ({tasks})", fontsize=9)
             axis.set_xlabel("mean rank (1 is best)", fontsize=8)
             axis.tick_params(labelsize=8)
             axis.spines[["top", "right"]].set_visible(False)

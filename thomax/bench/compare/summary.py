@@ -101,6 +101,11 @@ class SuiteResult:
     budgets: Mapping[str, Budget]
     tasks: tuple[TaskResult, ...]
 
+    @property
+    def pace(self) -> str:
+        """The batch size in words."""
+        return "one at a time" if self.batch == 1 else f"batches of {self.batch}"
+
     @cached_property
     def ranked(self) -> dict[str, dict[str, float]]:
         """The mean ranks by task, where all methods took part."""
