@@ -13,7 +13,7 @@ from thomax.bench.command import main
 from thomax.bench.compare import command, page, suites
 from thomax.bench.compare.ranking import holm, ranks, signed_rank_p
 from thomax.bench.compare.suites import METHODS, SUITES, Budget, runs, suite_task
-from thomax.bench.compare.summary import suite_results, summarised
+from thomax.bench.compare.summary import suite_results, summarised, without_stragglers
 from thomax.bench.compare.tables import finals, losses, overview
 from thomax.bench.methods import ABLATIONS
 from thomax.bench.rivals import RIVALS, takes_part
@@ -107,6 +107,21 @@ def test_only_tasks_of_all_methods_are_ranked_and_only_seeds_of_all():
     assert found.ranked == {"easy": {"auto": 1.5, "random": 1.5, "smac": 3.0}}
     assert found.versus("smac").keys() == {"easy", "hard"}  # pairs go as far as both do
     assert found.progress("smac") == (3, 4)
+
+
+def test_a_method_with_few_runs_waits_and_takes_no_seeds_from_the_others():
+    partial = [r for r in RECORDS if r["method"] != "smac" or r["task"] == "easy"]
+    partial = [r for r in partial if r["method"] != "smac" or r["seed"] == 0]
+    (shown,) = without_stragglers([result(partial)])
+    assert shown.methods == ("auto", "random")
+    assert shown.mean_rank() == result(RECORDS, ("auto", "random")).mean_rank()
+    assert shown.progress("smac") == (1, 4)
+    assert not any("SMAC" in line for line in [*overview(shown), *finals(shown), *losses(shown)])
+    assert without_stragglers([result()]) == [result()]
+    few = [r for r in RECORDS if r["method"] == "auto" or r["seed"] == 0]
+    assert without_stragglers([result(few)]) == [
+        result(few)
+    ]  # most have few: it is ours that leads
 
 
 def test_the_test_over_tasks_is_corrected_for_the_number_of_rivals():
@@ -299,4 +314,4 @@ def test_the_committed_page_and_summary_are_those_of_the_committed_results(monke
     for link in page_links(text):
         assert (output.parent / link).exists(), link
     summary = json.loads(COMMITTED.with_name("compare.json").read_text("utf-8"))
-    assert summary == summarised(suite_results(results(COMMITTED), METHODS))
+    assert summary == summarised(without_stragglers(suite_results(results(COMMITTED), METHODS)))

@@ -18,7 +18,7 @@ from thomax.bench.compare.suites import (
     runs,
     suite_task,
 )
-from thomax.bench.compare.summary import SuiteResult, suite_results, summarised
+from thomax.bench.compare.summary import SuiteResult, suite_results, summarised, without_stragglers
 from thomax.bench.compare.tables import finals, losses, overview
 from thomax.bench.methods import parse_method
 from thomax.bench.rivals import RIVALS, require_packages
@@ -63,7 +63,8 @@ def compare(options: argparse.Namespace) -> None:
     for result in chosen:
         _print(result)
     name, everything = ("ablation", VARIANTS) if options.ablation else ("compare", METHODS)
-    _write(folder.with_name(f"{name}.json"), summarised(suite_results(known, everything)))
+    shown = without_stragglers(suite_results(known, everything))
+    _write(folder.with_name(f"{name}.json"), summarised(shown))
     if options.document is not None:
         write_page(folder, options.document)
     print(json.dumps(summarised(chosen) | {"quick": options.quick}))

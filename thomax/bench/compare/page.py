@@ -6,7 +6,7 @@ from pathlib import Path
 
 from thomax.bench.compare.plots import draw_curves, draw_ranks
 from thomax.bench.compare.suites import METHODS, OURS, VARIANTS
-from thomax.bench.compare.summary import SuiteResult, suite_results, versions
+from thomax.bench.compare.summary import SuiteResult, suite_results, versions, without_stragglers
 from thomax.bench.compare.tables import finals, losses, name_of, overview
 from thomax.bench.runner import results
 
@@ -19,7 +19,8 @@ number of evaluations after them; a batch is asked for at once and told together
 **How to read it.** A *score* is the best value within the budget, on a scale where 0 is the mean
 of the starting points and 1 the best value that any run of the task saw. Ranks are taken for each
 task and seed, ties share theirs, and each task counts the same; mean ranks, mean scores and "best
-on" are over the tasks in which all methods took part. "thomax better / worse" counts the tasks
+on" are over the tasks in which all methods took part. A method is shown when it has nine in ten
+of the runs that the median method has. "thomax better / worse" counts the tasks
 where our mean score is higher or lower than the method's; p is that of Wilcoxon's signed-rank test
 over these tasks, with Holm's correction for the number of methods. Tables show means over seeds
 with their standard errors, and the best in bold. Differences are of scores, with their 95 %
@@ -83,8 +84,8 @@ def page(folder: Path, output: Path) -> str:
 def _chapters(folder: Path) -> dict[str, list[SuiteResult]]:
     known = results(folder)
     return {
-        "compare": suite_results(known, METHODS),
-        "ablation": suite_results(known, VARIANTS),
+        "compare": without_stragglers(suite_results(known, METHODS)),
+        "ablation": without_stragglers(suite_results(known, VARIANTS)),
     }
 
 
@@ -145,7 +146,8 @@ def _coverage(result: SuiteResult, planned: Sequence[str]) -> str:
                if have < all_]  # fmt: skip
     if partial:
         parts.append(f"Not everything was run: {', '.join(partial)}.")
-    seeds = min((len(runs) for task in result.tasks for runs in task.runs.values()), default=0)
+    shown = [t.runs[m] for t in result.tasks for m in result.methods if m in t.runs]
+    seeds = min(map(len, shown), default=0)
     if seeds < _FEWEST_SEEDS:
         parts.append(f"**Some tasks have only {seeds} of {_FEWEST_SEEDS} seeds: no claims yet.**")
     return " ".join(parts)

@@ -10,8 +10,9 @@ ranks are over the seeds that all methods have, and comparisons of two over thos
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from thomax.bench.statistics import (
 )
 
 Runs = dict[str, dict[int, Record]]  # by method and seed
+
+_KEPT_UP = 0.9  # share of the median method's runs that a method needs to be shown beside it
 
 
 @dataclass(frozen=True)
@@ -220,6 +223,17 @@ def _task_result(
         if own:
             runs[method] = own
     return TaskResult(name, runs)
+
+
+def without_stragglers(results: Sequence[SuiteResult]) -> list[SuiteResult]:
+    """Leave out the methods that have few runs yet: ranks would be over their few seeds."""
+    found = []
+    for result in results:
+        have = {m: np.divide(*result.progress(m)) for m in result.methods}
+        enough = _KEPT_UP * median_low(have.values())
+        kept = tuple(m for m in result.methods if have[m] >= enough)
+        found.append(replace(result, methods=kept))
+    return found
 
 
 def summarised(results: Sequence[SuiteResult]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def finals(result: SuiteResult) -> list[str]:
     """Return the table of tasks: mean and standard error of each method's final, the best bold."""
     rows = []
     for task in result.tasks:
-        best = max(_mean(task, method) for method in task.runs)
+        best = max(_mean(task, method) for method in result.methods if method in task.runs)
         cells = [_final(task, m, best) for m in result.methods]
         rows.append([f"{task.name} ({'regret' if task.regret else 'value'})", *cells])
     return _table(["task", *map(name_of, result.methods)], rows)
@@ -53,7 +53,7 @@ def losses(result: SuiteResult) -> list[str]:
     """Say on which tasks we lose to whom and by how much, the greatest loss first."""
     lines = []
     for task in result.tasks:
-        rivals = [m for m in task.runs if m != OURS]
+        rivals = [m for m in result.methods if m != OURS]
         against = {m: found for m in rivals if (found := task.versus(m)) is not None}
         lost = {m: c for m, c in against.items() if c.difference < -LEVEL}
         if lost:
