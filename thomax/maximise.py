@@ -28,6 +28,7 @@ from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
 
 _MOVES = 12  # levels of one parameter tried at once
+_STEPS = (-9, -3, -1, 1, 3, 9)  # to neighbours among them
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
 _ROWS = 4 * CHUNK  # of a finite space read at once
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
@@ -39,8 +40,9 @@ class Search:
 
     `candidates` random points are screened, the best refined: `restarts` in all for the draws of
     a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`;
-    finite spaces up to `exhaustive` points are scored whole. `local` is the share of candidates
-    near good points. `rounding` treats everything as continuous and rounds at the end.
+    finite spaces up to `exhaustive` points, or of which half is taken, are scored whole. `local`
+    is the share of candidates near good points. `rounding` treats everything as continuous and
+    rounds at the end.
     """
 
     candidates: int = 2000
@@ -49,7 +51,7 @@ class Search:
     restarts_per_draw: int = 4
     iterations: int = 25
     rounds: int = 3
-    exhaustive: int = 100_000
+    exhaustive: int = 5_000
     rounding: bool = False
 
     def __post_init__(self) -> None:
@@ -71,6 +73,7 @@ class Search:
             restarts_per_draw=100,
             iterations=30,
             rounds=1,
+            exhaustive=100_000,
             rounding=True,
         )
 
@@ -90,7 +93,8 @@ def maximise(
     Points of `exclude` are never returned. Fewer points than draws, or none, come back when a
     finite space is exhausted. `centres` are good points whose neighbourhood is searched as well.
     """
-    if isinstance(space, Pool) or (space.is_finite and space.size <= search.exhaustive):
+    few = max(search.exhaustive, 2 * len(exclude))
+    if isinstance(space, Pool) or (space.is_finite and space.size <= few):
         excluded = np.array(sorted(space.index(exclude)), np.int64)
         return space.params(_first_untaken(_rankings(score, space, excluded)))
     found = _search(rng, score, space, search, exclude, centres)
@@ -379,10 +383,20 @@ def _best_single_changes(
 
 
 def _variants(rng: np.random.Generator, space: Space, block: Block, x: np.ndarray) -> np.ndarray:
-    """Return x with one parameter at every (or a random choice) of its levels, (B, R, k, d)."""
+    """Return x with one parameter at every level, or at neighbours and random ones: (B, R, k, d).
+
+    Only a choice, whose levels take a column each, has no neighbours.
+    """
     levels = np.asarray(block.levels)
     if len(levels) > _MOVES:
-        levels = levels[rng.choice(len(levels), _MOVES, replace=False)]
-    options = np.repeat(x[..., None, :], len(levels), axis=-2)
+        numbers = np.broadcast_to(
+            rng.choice(len(levels), _MOVES, replace=False), (*x.shape[:-1], _MOVES)
+        ).copy()
+        if levels.shape[1] == 1:
+            here = np.searchsorted(levels[:, 0], x[..., block.columns] - 1e-9)
+            steps = np.clip(here + np.array(_STEPS), 0, len(levels) - 1)
+            numbers[..., : len(_STEPS)] = steps
+        levels = levels[numbers]
+    options = np.repeat(x[..., None, :], levels.shape[-2], axis=-2)
     options[..., block.columns] = levels
     return _snapped(space, options)

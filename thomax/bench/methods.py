@@ -76,9 +76,7 @@ ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
     "on-the-cube": _auto(sphere=False),
 }
 NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
-_RELEASED_SEARCH = Search(
-    candidates=10_000, local=0.0, restarts=1, restarts_per_draw=1, iterations=0, rounding=True
-)
+_RELEASED_SEARCH = replace(Search.paper(), restarts=1, restarts_per_draw=1, iterations=0)
 _CONFIGURATIONS = ("-paper", "-scaled", "-released")
 _DEEP = 4  # from here on narrow networks are hard to train
 _DEEP_POLISH = 50

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 _FEWEST = 2  # observations that a model needs
 _RESTARTS, _RAW_SAMPLES = 10, 512  # of BoTorch's tutorials
 _AT_ONCE = 2048  # candidates
-_MOST_LISTED = 100_000  # points of a finite space that are searched one by one: as many as ours
+_MOST_LISTED = 100_000  # points of a finite space that are searched one by one
 
 
 @dataclass(frozen=True)
