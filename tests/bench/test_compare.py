@@ -14,10 +14,10 @@ from thomax.bench.compare import command, page, suites
 from thomax.bench.compare.ranking import holm, ranks, signed_rank_p
 from thomax.bench.compare.suites import METHODS, SUITES, Budget, runs, suite_task
 from thomax.bench.compare.summary import suite_results, summarised, without_stragglers
-from thomax.bench.compare.tables import finals, losses, overview
+from thomax.bench.compare.tables import finals, judgements, losses, overview
 from thomax.bench.methods import ABLATIONS
 from thomax.bench.rivals import RIVALS, takes_part
-from thomax.bench.runner import append_record, records, results
+from thomax.bench.runner import append_record, records
 
 TWO = {"mine": {"easy": Budget(4, seeds=2), "hard": Budget(4, seeds=2)}}
 
@@ -91,6 +91,35 @@ def test_a_comparison_is_cut_to_the_shortest_run():
     late = record("easy", "auto", 0, 0.0, iterations=6) | {"values": [1.0, 0, 0, 0, 0, 0, 9, 9]}
     cut = result([late, record("easy", "random", 0, 3.0)], ("auto", "random")).tasks[0]
     assert (cut.upto, cut.finals("auto"), cut.finals("random")) == (4, {0: 1.0}, {0: 3.0})
+
+
+def test_a_suite_takes_the_runs_of_its_length():
+    short = record("easy", "auto", 0, 3.0)
+    long = record("easy", "auto", 0, 3.0, iterations=6) | {"values": [1.0, 0, 0, 0, 0, 0, 9, 9]}
+    other = record("easy", "random", 0, 2.0, iterations=6)
+    for first, second in ((short, long), (long, short)):
+        usual = result([first, second, other], ("auto", "random")).tasks[0]
+        assert usual.runs["auto"][0] is short
+        goes_on = {"long": {"easy": Budget(6, seeds=1, whole=True)}}
+        (found,) = suite_results(
+            [first, second, other], ["auto", "random"], suites=goes_on, batches=[1]
+        )
+        assert found.tasks[0].runs["auto"] == {0: long}
+    assert suite_results([short], ["auto", "random"], suites=goes_on, batches=[1]) == []
+
+
+def test_noisy_tasks_are_judged_too():
+    """Observed 3 and 5 are worth 2 and 3; a run that went on tells nothing of its first part."""
+    found = [
+        record("easy", "auto", 0, 3.0, judged=2.0), record("easy", "auto", 1, 5.0, judged=3.0),
+        record("easy", "random", 0, 2.0, judged=1.0),
+        record("easy", "random", 1, 4.0, judged=0.0, iterations=5),
+        *(record("hard", m, 0, 5.0, 10.0, judged=5.0) for m in ("auto", "random")),
+    ]  # fmt: skip
+    assert judgements(result(found, ("auto", "random"))) == [
+        "- On easy, which is noisy, the best observed points are worth thomax 2.5 ± 0.5, "
+        "random 1 when judged without the noise."
+    ]
 
 
 def test_seconds_are_those_of_a_suggestion():
@@ -314,4 +343,4 @@ def test_the_committed_page_and_summary_are_those_of_the_committed_results(monke
     for link in page_links(text):
         assert (output.parent / link).exists(), link
     summary = json.loads(COMMITTED.with_name("compare.json").read_text("utf-8"))
-    assert summary == summarised(without_stragglers(suite_results(results(COMMITTED), METHODS)))
+    assert summary == summarised(without_stragglers(suite_results(records(COMMITTED), METHODS)))

@@ -22,7 +22,7 @@ from thomax.bench.compare.summary import SuiteResult, suite_results, summarised,
 from thomax.bench.compare.tables import finals, losses, overview
 from thomax.bench.methods import parse_method
 from thomax.bench.rivals import RIVALS, require_packages
-from thomax.bench.runner import finished, results, run_all
+from thomax.bench.runner import finished, records, run_all
 
 FOLDER, QUICK_FOLDER = Path("benchmarks/results/compare"), Path("build/compare-quick")
 _QUICK_BATCHES = (4,)
@@ -58,7 +58,7 @@ def compare(options: argparse.Namespace) -> None:
         if method in RIVALS:
             require_packages(method)
     run_all(wanted, folder, suite_task, workers=options.workers, progress=not options.no_progress)
-    known = results(folder)
+    known = records(folder)
     chosen = suite_results(known, methods, suites=suites, batches=batches)
     for result in chosen:
         _print(result)

@@ -7,8 +7,8 @@ from pathlib import Path
 from thomax.bench.compare.plots import draw_curves, draw_ranks
 from thomax.bench.compare.suites import METHODS, OURS, VARIANTS
 from thomax.bench.compare.summary import SuiteResult, suite_results, versions, without_stragglers
-from thomax.bench.compare.tables import finals, losses, name_of, overview
-from thomax.bench.runner import results
+from thomax.bench.compare.tables import finals, judgements, losses, name_of, overview
+from thomax.bench.runner import records
 
 _HEAD = """# thomax beside other optimisers
 
@@ -29,7 +29,8 @@ runs on a machine that did other things too: compare them with each other only.
 
 **Development and report.** thomax's defaults were chosen by looking at the *development* tasks,
 so its results there flatter it. The *report* tasks are not tuned on; most of them are the
-paper's, on which some of our policies were run before (`docs/reproduction.md`).
+paper's, on which some of our policies were run before (`docs/reproduction.md`). *Long* runs go on
+with three of the tasks.
 """
 _FEWEST_SEEDS = 10  # for a screen
 _METHODS_TEXT = """## The methods
@@ -82,7 +83,7 @@ def page(folder: Path, output: Path) -> str:
 
 
 def _chapters(folder: Path) -> dict[str, list[SuiteResult]]:
-    known = results(folder)
+    known = records(folder)
     return {
         "compare": without_stragglers(suite_results(known, METHODS)),
         "ablation": without_stragglers(suite_results(known, VARIANTS)),
@@ -123,7 +124,8 @@ def _section(
     folder: Path, chapter: str, planned: Sequence[str], result: SuiteResult, output: Path
 ) -> str:
     level = "##" if chapter == "compare" else "###"
-    title = f"{result.suite.capitalize()} tasks, {result.pace}"
+    kind = "runs" if result.suite == "long" else "tasks"
+    title = f"{result.suite.capitalize()} {kind}, {result.pace}"
     lost = losses(result)
     lines = [
         f"{level} {title}", "", *overview(result), "", _coverage(result, planned), "",
@@ -131,6 +133,8 @@ def _section(
     ]  # fmt: skip
     if OURS in result.methods:
         lines += [*(lost or ["On none of these tasks thomax loses to another method."]), ""]
+    if judged := judgements(result):
+        lines += [*judged, ""]
     return "\n".join([*lines, _budgets(result), ""])
 
 

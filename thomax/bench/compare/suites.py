@@ -1,7 +1,8 @@
 """The suites: which tasks, how many evaluations, seeds and starting points.
 
 Ideas are tried and defaults are chosen on the development tasks only. The report tasks are never
-tuned on: they are run to report what the choices are worth elsewhere.
+tuned on: they are run to report what the choices are worth elsewhere. The long runs go on with
+three tasks of these suites, for as many evaluations as others report of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,13 +25,14 @@ class Budget:
     """What a task gets: evaluations after its starting points, and seeds.
 
     `starts` is None where the task keeps its own number. `pool` says that its space is a pool,
-    in which not every rival takes part.
+    in which not every rival takes part, `whole` that shorter runs do not count.
     """
 
     evaluations: int
     seeds: int = 10
     starts: int | None = None
     pool: bool = False
+    whole: bool = False
 
     def iterations(self, batch: int) -> int:
         """Return how many batches come nearest to the evaluations.
@@ -67,6 +69,11 @@ SUITES: dict[str, dict[str, Budget]] = {
         "boosting": Budget(20, seeds=5),
         "images": Budget(40, seeds=5, pool=True),
         "ackley20": Budget(120),
+    },
+    "long": {
+        "pushing": Budget(240, seeds=5, whole=True),
+        "rover": Budget(240, seeds=5, whole=True),
+        "lunar": Budget(300, seeds=5, whole=True),
     },
 }
 QUICK_SUITE = {

@@ -4,8 +4,9 @@ Notation:
     final   the best value observed within the budget; measured from the optimum where it is known
     score   the final on a scale where 0 is the mean of the starts and 1 the best any run saw
 
-A task is compared as far as its shortest run goes. A method's mean is over all seeds it has;
-ranks are over the seeds that all methods have, and comparisons of two over those that both have.
+A task is compared as far as its shortest run goes; of several, the nearest to the budget counts.
+A method's mean is over all seeds it has; ranks are over the seeds that all methods have, and
+comparisons of two over those that both have.
 """
 
 import math
@@ -30,6 +31,7 @@ from thomax.bench.statistics import (
 
 Runs = dict[str, dict[int, Record]]  # by method and seed
 
+_NOISY = 0.01  # share of the scale
 _KEPT_UP = 0.9  # share of the median method's runs that a method needs to be shown beside it
 
 
@@ -69,6 +71,26 @@ class TaskResult:
         """The way from finals to scores."""
         curves = [self.curve(r) for r in self.records]
         return Scale(float(np.mean([c[0] for c in curves])), max(float(c[-1]) for c in curves))
+
+    def judged(self, method: str) -> dict[int, float]:
+        """Return by seed what the best observed point is worth without noise, where it is known.
+
+        It is known of the best point of a whole run: not of one that others do not go on with.
+        """
+        runs = self.runs.get(method, {})
+        known = {s: r for s, r in runs.items() if r["judged"] is not None}
+        whole = {s: r for s, r in known.items() if r["iterations"] * batch_of(r) == self.upto}
+        return {s: float(above_optimum(np.array([r["judged"]]), r)[0]) for s, r in whole.items()}
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the best points are worth something else than was observed."""
+        gaps = [
+            abs(self.finals(method)[seed] - value)
+            for method in self.runs
+            for seed, value in self.judged(method).items()
+        ]
+        return bool(gaps) and float(np.mean(gaps)) > _NOISY * (self.scale.top - self.scale.start)
 
     def scores(self, method: str) -> dict[int, float]:
         """Return the scores of a method by seed."""
@@ -205,7 +227,7 @@ def suite_results(
     found = []
     for suite, budgets in suites.items():
         for batch in batches:
-            tasks = [_task_result(name, records, methods, batch) for name in budgets]
+            tasks = [_task_result(n, b, records, methods, batch) for n, b in budgets.items()]
             ran = [task for task in tasks if task.runs]
             here = tuple(m for m in methods if any(m in task.runs for task in ran))
             if len(here) > 1:
@@ -214,14 +236,18 @@ def suite_results(
 
 
 def _task_result(
-    name: str, records: Sequence[Record], methods: Sequence[str], batch: int
+    name: str, budget: Budget, records: Sequence[Record], methods: Sequence[str], batch: int
 ) -> TaskResult:
+    """Take each method's and seed's run whose length is nearest to the budget's."""
+    length = budget.iterations(batch)
+    fewest = length if budget.whole else 1
+    here = [r for r in records if r["task"] == name and r["iterations"] >= fewest]
+    nearest_last = sorted(here, key=lambda r: -abs(r["iterations"] - length))
     runs: Runs = {}
     for method in methods:
-        own = {r["seed"]: r for r in records
-               if r["task"] == name and r["method"] == named(method, batch)}  # fmt: skip
+        own = {r["seed"]: r for r in nearest_last if r["method"] == named(method, batch)}
         if own:
-            runs[method] = own
+            runs[method] = dict(sorted(own.items()))
     return TaskResult(name, runs)
 
 

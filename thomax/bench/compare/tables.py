@@ -63,6 +63,19 @@ def losses(result: SuiteResult) -> list[str]:
     return [line for _, line in sorted(lines)]
 
 
+def judgements(result: SuiteResult) -> list[str]:
+    """Say of noisy tasks what the points that looked best are worth without the noise."""
+    lines = []
+    for task in (task for task in result.tasks if task.noisy):
+        found = {m: [*task.judged(m).values()] for m in result.methods}
+        words = [f"{name_of(m)} {_with_error(values)}" for m, values in found.items() if values]
+        lines.append(
+            f"- On {task.name}, which is noisy, the best observed points are worth "
+            f"{', '.join(words)} when judged without the noise."
+        )
+    return lines
+
+
 def _loss(method: str, found: Comparison) -> str:
     words = f"{name_of(method)} by {-found.difference:.3f}"
     if not math.isfinite(found.low):
@@ -79,10 +92,14 @@ def _final(task: TaskResult, method: str, best: float) -> str:
     if method not in task.runs:
         return "—"
     sign = -1 if task.regret else 1
-    values = [np.array([sign * v]) for v in task.finals(method).values()]
-    mean, error = (float(z[0]) for z in mean_and_error(values))
-    text = f"{mean:.4g}" + (f" ± {error:.2g}" if math.isfinite(error) else "")
-    return f"**{text}**" if math.isclose(sign * mean, best) else text
+    values = [sign * v for v in task.finals(method).values()]
+    text = _with_error(values)
+    return f"**{text}**" if math.isclose(sign * float(np.mean(values)), best) else text
+
+
+def _with_error(values: Sequence[float]) -> str:
+    mean, error = (float(z[0]) for z in mean_and_error([np.array([v]) for v in values]))
+    return f"{mean:.4g}" + (f" ± {error:.2g}" if math.isfinite(error) else "")
 
 
 def _number(value: float | None, form: str) -> str:
