@@ -302,6 +302,18 @@ def test_the_search_steps_to_the_top_of_a_grid():
     assert sum(a == b for a, b in zip(whole, searched, strict=True)) >= 7
 
 
+def test_the_search_goes_next_to_maxima_that_are_taken():
+    """All climbs end at the top, which is taken: what remains must not be where they began."""
+    space = Space({f"n{i}": Int(0, 4) for i in range(6)})
+    target = np.linspace(0.02, 0.1, 6)
+    away = np.sort(((space.encode(all_points(space)) - target) ** 2).sum(axis=1))
+    exclude = []
+    for rank in range(6):  # as a run does whose model has settled
+        found = maximise(rng(), bowl(target), space, search=Search(exhaustive=0), exclude=exclude)
+        assert ((space.encode(found) - target) ** 2).sum() == pytest.approx(away[rank])
+        exclude += found
+
+
 def test_the_search_finds_nearly_what_scoring_all_points_finds():
     """Why spaces of many points are searched: a tenth of the time, for the same maxima."""
     space = Space({f"c{i}": Categorical([*"abc"]) for i in range(9)})

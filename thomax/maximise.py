@@ -29,6 +29,7 @@ from thomax.spaces import Block, Space
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # to neighbours among them
+_NEARBY = 50  # parameters that are changed to find neighbours of a maximum
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
 _ROWS = 4 * CHUNK  # of a finite space read at once
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
@@ -254,7 +255,7 @@ def _climbed(
     top = np.argsort(-values, axis=1, kind="stable")[:, :restarts]
     starts = candidates[top]
     refined = _refine(rng, score, space, search, starts)
-    x = np.concatenate([refined, starts], axis=1)
+    x = np.concatenate([refined, *_neighbours(rng, space, refined), starts], axis=1)
     values = evaluate_own(score, x.astype(np.float32))
     values[~space.satisfies(x.reshape(-1, x.shape[-1])).reshape(values.shape)] = -np.inf
     order = np.argsort(-values, axis=1, kind="stable")
@@ -299,7 +300,7 @@ def _refine(
     x = starts
     if search.rounding:
         return _snapped(space, _climb(score, x, np.ones_like(x, bool), search.iterations))
-    discrete = [block for block in space.blocks if block.levels is not None]
+    discrete = _discrete(space)
     for _ in range(search.rounds if discrete else 1):
         before = x
         free = _continuous_columns(space, x)
@@ -380,6 +381,18 @@ def _best_single_changes(
         if not changed:
             break
     return x
+
+
+def _neighbours(rng: np.random.Generator, space: Space, x: np.ndarray) -> list[np.ndarray]:
+    """Return in a finite space what is a single change away: the maxima may be taken already."""
+    if not space.is_finite:
+        return []
+    some = rng.permutation(np.array(_discrete(space), object))[:_NEARBY]
+    return [_variants(rng, space, b, x).reshape(len(x), -1, x.shape[-1]) for b in some]
+
+
+def _discrete(space: Space) -> list[Block]:
+    return [block for block in space.blocks if block.levels is not None]
 
 
 def _variants(rng: np.random.Generator, space: Space, block: Block, x: np.ndarray) -> np.ndarray:
