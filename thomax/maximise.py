@@ -29,7 +29,7 @@ from thomax.spaces import Block, Space
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # to neighbours among them
-_NEARBY = 50  # parameters that are changed to find neighbours of a maximum
+_NUMBERS = 10**6  # that hold neighbours of the maxima, times the levels of a parameter
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
 _ROWS = 4 * CHUNK  # of a finite space read at once
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
@@ -387,7 +387,7 @@ def _neighbours(rng: np.random.Generator, space: Space, x: np.ndarray) -> list[n
     """Return in a finite space what is a single change away: the maxima may be taken already."""
     if not space.is_finite:
         return []
-    some = rng.permutation(np.array(_discrete(space), object))[:_NEARBY]
+    some = rng.permutation(np.array(_discrete(space), object))[: max(1, _NUMBERS // x.size)]
     return [_variants(rng, space, b, x).reshape(len(x), -1, x.shape[-1]) for b in some]
 
 
