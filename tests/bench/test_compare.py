@@ -114,12 +114,17 @@ def test_noisy_tasks_are_judged_too():
         record("easy", "auto", 0, 3.0, judged=2.0), record("easy", "auto", 1, 5.0, judged=3.0),
         record("easy", "random", 0, 2.0, judged=1.0),
         record("easy", "random", 1, 4.0, judged=0.0, iterations=5),
-        *(record("hard", m, 0, 5.0, 10.0, judged=5.0) for m in ("auto", "random")),
+        *(record("hard", m, 0, 5.0, 10.0, judged=j) for m, j in (("auto", 4.0), ("random", 5.0))),
     ]  # fmt: skip
+    how = "when they are judged with less noise or none."
     assert judgements(result(found, ("auto", "random"))) == [
-        "- On easy, which is noisy, the best observed points are worth thomax 2.5 ± 0.5, "
-        "random 1 when judged without the noise."
+        "- On easy, which is noisy, the points that were observed as best have a value of "
+        f"thomax 2.5 ± 0.5, random 1 {how}",
+        "- On hard, which is noisy, the points that were observed as best have a regret of "
+        f"thomax 6, random 5 {how}",
     ]
+    exact = [r | {"judged": max(r["values"])} for r in found]
+    assert judgements(result(exact, ("auto", "random"))) == []
 
 
 def test_seconds_are_those_of_a_suggestion():

@@ -29,8 +29,8 @@ runs on a machine that did other things too: compare them with each other only.
 
 **Development and report.** thomax's defaults were chosen by looking at the *development* tasks,
 so its results there flatter it. The *report* tasks are not tuned on; most of them are the
-paper's, on which some of our policies were run before (`docs/reproduction.md`). *Long* runs go on
-with three of the tasks.
+paper's, on which some of our policies were run before (`docs/reproduction.md`). *Long* runs
+are of three of these tasks; pushing is one of development.
 """
 _FEWEST_SEEDS = 10  # for a screen
 _METHODS_TEXT = """## The methods

@@ -1,8 +1,8 @@
 """The suites: which tasks, how many evaluations, seeds and starting points.
 
 Ideas are tried and defaults are chosen on the development tasks only. The report tasks are never
-tuned on: they are run to report what the choices are worth elsewhere. The long runs go on with
-three tasks of these suites, for as many evaluations as others report of them.
+tuned on: they are run to report what the choices are worth elsewhere. The long runs are of
+three tasks of these suites, with two or three times the evaluations.
 """
 
 from collections.abc import Iterable, Sequence

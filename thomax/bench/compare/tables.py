@@ -67,11 +67,13 @@ def judgements(result: SuiteResult) -> list[str]:
     """Say of noisy tasks what the points that looked best are worth without the noise."""
     lines = []
     for task in (task for task in result.tasks if task.noisy):
-        found = {m: [*task.judged(m).values()] for m in result.methods}
+        sign = -1 if task.regret else 1
+        found = {m: [sign * v for v in task.judged(m).values()] for m in result.methods}
         words = [f"{name_of(m)} {_with_error(values)}" for m, values in found.items() if values]
+        kind = "a regret of" if task.regret else "a value of"
         lines.append(
-            f"- On {task.name}, which is noisy, the best observed points are worth "
-            f"{', '.join(words)} when judged without the noise."
+            f"- On {task.name}, which is noisy, the points that were observed as best have {kind} "
+            f"{', '.join(words)} when they are judged with less noise or none."
         )
     return lines
 
