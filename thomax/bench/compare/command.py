@@ -19,7 +19,7 @@ from thomax.bench.compare.suites import (
     suite_task,
 )
 from thomax.bench.compare.summary import SuiteResult, suite_results, summarised, without_stragglers
-from thomax.bench.compare.tables import finals, losses, overview
+from thomax.bench.compare.tables import finals, judgements, losses, overview
 from thomax.bench.methods import parse_method
 from thomax.bench.rivals import RIVALS, require_packages
 from thomax.bench.runner import finished, records, run_all
@@ -79,7 +79,7 @@ def _suites(options: argparse.Namespace) -> dict[str, dict[str, Budget]]:
         suites = {"development": QUICK_SUITE}
     if options.tasks is None:
         return suites
-    known = [task for tasks in suites.values() for task in tasks]
+    known = list(dict.fromkeys(task for tasks in suites.values() for task in tasks))
     unknown = [task for task in options.tasks if task not in known]
     if unknown:
         raise ValueError(f"A task of this suite is one of {', '.join(known)}; got {unknown[0]!r}.")
@@ -106,7 +106,8 @@ def _batches(options: argparse.Namespace) -> tuple[int, ...]:
 
 def _print(result: SuiteResult) -> None:
     print(f"\n{result.suite}, {result.pace}\n")
-    print("\n".join([*overview(result), "", *finals(result), "", *losses(result)]))
+    remarks = [*losses(result), *judgements(result)]
+    print("\n".join([*overview(result), "", *finals(result), "", *remarks]))
 
 
 def _write(path: Path, summary: dict[str, Any]) -> None:

@@ -242,7 +242,7 @@ def _task_result(
     length = budget.iterations(batch)
     fewest = length if budget.whole else 1
     here = [r for r in records if r["task"] == name and r["iterations"] >= fewest]
-    nearest_last = sorted(here, key=lambda r: -abs(r["iterations"] - length))
+    nearest_last = sorted(here, key=lambda r: (-abs(r["iterations"] - length), r["iterations"]))
     runs: Runs = {}
     for method in methods:
         own = {r["seed"]: r for r in nearest_last if r["method"] == named(method, batch)}
