@@ -29,7 +29,7 @@ from thomax.spaces import Block, Space
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels
-_NUMBERS = 10**6  # of all neighbours that change to one level of each parameter
+_NUMBERS = 10**6  # in the copies of the maxima that hold neighbours, one for each parameter
 _RUNNERS_UP = 50  # candidates of a finite space that stand by when better points are taken
 _SMALL = 5_000  # points that are scored whole as fast as they are searched
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them

@@ -85,11 +85,10 @@ class TaskResult:
     @property
     def noisy(self) -> bool:
         """Whether the best points are worth something else than was observed."""
-        gaps = [
-            abs(self.finals(method)[seed] - value)
-            for method in self.runs
-            for seed, value in self.judged(method).items()
-        ]
+        gaps = []
+        for method in self.runs:
+            finals = self.finals(method)
+            gaps += [abs(finals[seed] - value) for seed, value in self.judged(method).items()]
         return bool(gaps) and float(np.mean(gaps)) > _NOISY * (self.scale.top - self.scale.start)
 
     def scores(self, method: str) -> dict[int, float]:
