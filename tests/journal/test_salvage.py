@@ -1,4 +1,3 @@
-import os
 import random
 import resource
 
@@ -8,17 +7,6 @@ from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, wri
 from thomax.journal import Journal
 from thomax.lines import MAX_LINE
 from thomax.salvage import repair
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.jsonl"
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Skip the waiting for the disk, where a test opens a thousand files."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 def test_every_flipped_bit_is_noticed_and_costs_only_its_own_line(path, quick):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from toys import EDGES, toy
 
 from thomax import tangents, training
 from thomax.data import Data, padded_size
@@ -17,12 +18,6 @@ from thomax.policies.sto import STOBNTS
 
 SMALL = DeepEnsemble(MLP(1, 32, "erf"))
 SLOW = DeepEnsemble(MLP(1, 32, "erf"), descent=(200, 0.05))
-
-
-def toy(n, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, (n, d))
-    return Data(x, np.sin(3 * x.sum(1)) + 0.1 * rng.normal(size=n))
 
 
 def test_members_fit_the_data_and_spread_less_than_posterior_draws_between_them():
@@ -104,19 +99,6 @@ def test_growing_data_compiles_once_a_size():
     sizes = len({padded_size(n) for n in range(1, 21)})
     for piece, old in zip(pieces, before, strict=True):
         assert 0 < piece._cache_size() - old <= sizes
-
-
-EDGES = {
-    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
-    "one point": Data([[0.1, 0.2]], [3.0]),
-    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
-    "constant": Data(toy(6).x, np.full(6, 2.0)),
-    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0)),
-    "some failed": Data(toy(4).x, [np.nan, 1.0, np.inf, -np.inf]),
-    "all failed": Data(toy(3).x, np.full(3, np.nan)),
-    "huge": Data(toy(3).x, [1e308, -1e308, 0.0]),
-    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
-}
 
 
 @pytest.mark.parametrize("name", EDGES)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
+from toys import EDGES, toy
 
 from thomax import draws as draws_module
 from thomax import kernels
@@ -23,13 +24,6 @@ from thomax.posterior import mean_and_covariance
 SCALES = np.array([0.7, 1.5])
 NEW = np.array([[0.0, 0.0], [0.9, -0.9], [0.3, 0.5]])
 RAW = {"fit": False, "noise_std": 0.3, "standardise": False}
-
-
-def toy(n, d=2, seed=0, pending=0):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, (n + pending, d))
-    y = np.sin(3 * x.sum(1)) + 0.1 * rng.normal(size=len(x))
-    return Data(x[:n], y[:n], x[n:])
 
 
 def reference(kernel, data, new, noise_std=0.3):
@@ -232,27 +226,17 @@ POLICIES = {
     "ucb paper": GPUCB.paper(),
 }
 EVERY = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-EDGES = {
-    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
-    "one point": Data([[0.1, 0.2]], [3.0]),
-    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
-    "constant": Data(toy(6).x, np.full(6, 2.0)),
-    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0)),
-    "equal rows": Data(np.zeros((5, 2)), np.ones(5)),
-    "outlier": Data(toy(6).x, [1, 2, 3, 4, 5, 1e12]),
-    "a failure": Data(toy(6).x, [1, 2, 3, np.nan, 5, 6]),
-    "all failed": Data(toy(6).x, np.full(6, np.nan)),
-    "pending": Data(toy(6).x, np.arange(6.0), toy(6).x[:2]),
-    "only pending": Data(np.zeros((0, 2)), np.zeros(0), toy(6).x[:2]),
-}
 
 
 @EVERY
 def test_scores_and_gradients_are_finite_whatever_the_data(policy):
-    x = np.random.default_rng(1).uniform(-1, 1, (4, 2)).astype(np.float32)
     for name, data in EDGES.items():
+        if name == "huge" and not policy.standardise:
+            continue  # raw targets beyond float32 are the user's
+        d = data.x.shape[1]
+        x = np.random.default_rng(1).uniform(-1, 1, (4, d)).astype(np.float32)
         score = policy(make_keys(0, 2), data)
-        points = np.concatenate([x, np.resize(data.x, (2, 2))])
+        points = np.concatenate([x, np.resize(data.x, (2, d))])
         assert np.isfinite(score(points)).all(), name
         values, gradients = value_and_gradient(score, np.stack([points, points]))
         assert np.isfinite(values).all(), name

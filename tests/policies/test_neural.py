@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from toys import EDGES, toy
 
 from thomax.data import Data, padded_size
 from thomax.draws import evaluate, value_and_gradient
@@ -24,13 +25,6 @@ from thomax.spaces import Space
 
 TINY = MLP(1, 8, "erf")
 PLAIN = {"centred": False, "sphere": False, "standardise": False}
-
-
-def toy(n, d=2, seed=0, pending=0):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, (n + pending, d))
-    y = np.sin(3 * x[:n].sum(1)) + 0.1 * rng.normal(size=n)
-    return Data(x[:n], y, pending=x[n:])
 
 
 def custom_init(key):
@@ -247,18 +241,6 @@ def test_growing_data_compiles_once_a_size():
         assert 0 < piece._cache_size() - old <= sizes
 
 
-EDGES = {
-    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
-    "only pending": Data(np.zeros((0, 2)), np.zeros(0), pending=[[0.5, 0.5]]),
-    "one point": Data([[0.1, 0.2]], [3.0]),
-    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
-    "constant": Data(toy(6).x, np.full(6, 2.0)),
-    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0), pending=np.zeros((2, 2))),
-    "some failed": Data(toy(4).x, [np.nan, 1.0, np.inf, -np.inf]),
-    "all failed": Data(toy(3).x, np.full(3, np.nan)),
-    "huge": Data(toy(3).x, [1e308, -1e308, 0.0]),
-    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
-}
 POLICIES = [
     NeuralUCB(TINY),
     NeuralTS(TINY, lam=1e-4, variance="diagonal"),

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from toys import EDGES, toy
 
 from thomax import tangents
 from thomax.data import Data, pad, padded_size, standardise
@@ -26,12 +27,6 @@ from thomax.training import train_linear
 SMALL = MLP(1, 32, "erf")
 BOTH = [STOBNTSLinear(SMALL, noise_std=0.1), STOBNTS(SMALL, noise_std=0.1)]
 INFINITE = STOBNTSLinear(MLP(2, math.inf, "erf"), noise_std=0.1, prior_width=64)
-
-
-def toy(n, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, (n, d))
-    return Data(x, np.sin(3 * x.sum(1)) + 0.1 * rng.normal(size=n))
 
 
 @pytest.mark.parametrize("perturb", [True, False])
@@ -241,20 +236,6 @@ def test_growing_data_compiles_once_a_size():
     sizes = len({padded_size(n) for n in range(1, 501)})
     for piece, old in zip(pieces, before, strict=True):
         assert piece._cache_size() - old <= sizes
-
-
-EDGES = {
-    "no data": Data(np.zeros((0, 2)), np.zeros(0)),
-    "one point": Data([[0.1, 0.2]], [3.0]),
-    "two points": Data([[0.1, 0.2], [0.3, 0.4]], [3.0, 4.0]),
-    "constant": Data(toy(6).x, np.full(6, 2.0)),
-    "duplicates": Data(np.zeros((5, 2)), np.arange(5.0)),
-    "outlier": Data(toy(6).x, [1, 2, 3, 4, 5, 1e12]),
-    "all failed": Data(toy(3).x, np.full(3, np.nan)),
-    "huge": Data(toy(3).x, [1e308, -1e308, 0.0]),
-    "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
-    "d = 200": Data(toy(6, d=200).x, np.arange(6.0)),
-}
 
 
 @pytest.mark.parametrize("policy", [*BOTH, STOBNTS(MLP(2, 32)), STOBNTSLinear(), INFINITE])
