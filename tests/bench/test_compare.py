@@ -119,7 +119,7 @@ def test_noisy_tasks_are_judged_too():
     how = "when they are judged with less noise or none."
     assert judgements(result(found, ("auto", "random"))) == [
         "- On easy, which is noisy, the points that were observed as best have a value of "
-        f"thomax 2.5 ± 0.5, random 1 {how}",
+        f"thomax 2.50 ± 0.50, random 1 {how}",
         "- On hard, which is noisy, the points that were observed as best have a regret of "
         f"thomax 6, random 5 {how}",
     ]
@@ -186,8 +186,8 @@ def test_tables_show_means_errors_and_who_is_missing():
     partial = [r for r in RECORDS if (r["task"], r["method"]) != ("hard", "random")]
     rows = finals(result(partial))
     assert rows[0] == "| task | thomax | random | SMAC |"
-    assert rows[2] == "| easy (value) | **4 ± 1** | 2.5 ± 0.5 | **4 ± 2** |"
-    assert rows[3] == "| hard (regret) | 4 ± 1 | — | **1 ± 0** |"
+    assert rows[2] == "| easy (value) | **4.0 ± 1.0** | 2.50 ± 0.50 | **4.0 ± 2.0** |"
+    assert rows[3] == "| hard (regret) | 4.0 ± 1.0 | — | **1 ± 0** |"
     assert overview(result())[2].startswith("| SMAC | 1.50 |")
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from thomax.bench import exploration
 from thomax.bench.authors import AUTHORS_RUNS, ITERATIONS, LUNAR
 from thomax.bench.claims import findings, table
@@ -22,6 +20,7 @@ from thomax.bench.statistics import (
     best_by_evaluation,
     best_by_iteration,
     mean_and_error,
+    with_error,
 )
 
 _HEAD = f"""# The paper, reproduced
@@ -160,11 +159,7 @@ def _finals(figure: Figure, own: Sequence[Record]) -> list[str]:
 
 
 def _mean(values: Sequence[float]) -> str:
-    """Return the mean and its standard error, as far as there are any."""
-    if not values:
-        return ""
-    mean, error = (z[0] for z in mean_and_error([np.array([v]) for v in values]))
-    return f"{mean:.4g}" + (f" ± {error:.2g}" if math.isfinite(error) else "")
+    return with_error(values) if values else ""
 
 
 def _beside_authors(figure: Figure, own: Sequence[Record]) -> list[str]:

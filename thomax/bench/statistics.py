@@ -22,6 +22,7 @@ SMALL = 0.05  # share of the whole improvement: what is surely less of an advant
 EQUAL = 0.10  # and a difference that is surely less as a tie
 _CONFIDENCE = 0.95
 _FEWEST_SEEDS = 3
+_MOST_PLACES = 6  # behind the point; smaller numbers get an exponent
 
 
 def best_by_evaluation(record: Record) -> np.ndarray:
@@ -59,6 +60,22 @@ def mean_and_error(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
     if len(stacked) == 1:
         return stacked[0], np.full(length, math.nan)
     return stacked.mean(axis=0), stacked.std(axis=0, ddof=1) / math.sqrt(len(stacked))
+
+
+def with_error(values: Sequence[float]) -> str:
+    """Write a mean with its standard error, both as exact as the error's two digits.
+
+    Example:
+        >>> with_error([1000.0, 1300.0, 700.0]), with_error([3.0]), with_error([2e-9, 4e-9])
+        ('1000 ± 170', '3', '3e-09 ± 1e-09')
+    """
+    mean, error = (float(z[0]) for z in mean_and_error([np.array([v]) for v in values]))
+    if not math.isfinite(error):
+        return f"{mean:.4g}"
+    places = 1 - math.floor(math.log10(error)) if error > 0 else 0
+    if error == 0 or places > _MOST_PLACES:
+        return f"{mean:.2g} ± {error:.2g}"
+    return " ± ".join(f"{round(number, places):.{max(places, 0)}f}" for number in (mean, error))
 
 
 @dataclass(frozen=True)

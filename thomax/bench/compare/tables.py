@@ -9,7 +9,7 @@ from thomax.bench.compare.ranking import LEVEL
 from thomax.bench.compare.suites import OURS
 from thomax.bench.compare.summary import SuiteResult, TaskResult
 from thomax.bench.plots import label
-from thomax.bench.statistics import Comparison, mean_and_error
+from thomax.bench.statistics import Comparison, with_error
 
 
 def name_of(method: str) -> str:
@@ -69,7 +69,7 @@ def judgements(result: SuiteResult) -> list[str]:
     for task in (task for task in result.tasks if task.noisy):
         sign = -1 if task.regret else 1
         found = {m: [sign * v for v in task.judged(m).values()] for m in result.methods}
-        words = [f"{name_of(m)} {_with_error(values)}" for m, values in found.items() if values]
+        words = [f"{name_of(m)} {with_error(values)}" for m, values in found.items() if values]
         kind = "a regret of" if task.regret else "a value of"
         lines.append(
             f"- On {task.name}, which is noisy, the points that were observed as best have {kind} "
@@ -95,13 +95,8 @@ def _final(task: TaskResult, method: str, best: float) -> str:
         return "—"
     sign = -1 if task.regret else 1
     values = [sign * v for v in task.finals(method).values()]
-    text = _with_error(values)
+    text = with_error(values)
     return f"**{text}**" if math.isclose(sign * float(np.mean(values)), best) else text
-
-
-def _with_error(values: Sequence[float]) -> str:
-    mean, error = (float(z[0]) for z in mean_and_error([np.array([v]) for v in values]))
-    return f"{mean:.4g}" + (f" ± {error:.2g}" if math.isfinite(error) else "")
 
 
 def _number(value: float | None, form: str) -> str:
