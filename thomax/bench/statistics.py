@@ -66,14 +66,16 @@ def with_error(values: Sequence[float]) -> str:
     """Write a mean with its standard error, both as exact as the error's two digits.
 
     Example:
-        >>> with_error([1000.0, 1300.0, 700.0]), with_error([3.0]), with_error([2e-9, 4e-9])
-        ('1000 ± 170', '3', '3e-09 ± 1e-09')
+        >>> with_error([1000.0, 1300.0, 700.0]), with_error([2e-9, 4e-9])
+        ('1000 ± 170', '3e-09 ± 1e-09')
+        >>> with_error([0.9067]), with_error([0.9067, 0.9067])
+        ('0.9067', '0.9067 ± 0')
     """
     mean, error = (float(z[0]) for z in mean_and_error([np.array([v]) for v in values]))
-    if not math.isfinite(error):
-        return f"{mean:.4g}"
-    places = 1 - math.floor(math.log10(error)) if error > 0 else 0
-    if error == 0 or places > _MOST_PLACES:
+    if not error > 0:  # one value has none
+        return f"{mean:.4g}" + (" ± 0" if error == 0 else "")
+    places = 1 - math.floor(math.log10(error))
+    if places > _MOST_PLACES:
         return f"{mean:.2g} ± {error:.2g}"
     return " ± ".join(f"{round(number, places):.{max(places, 0)}f}" for number in (mean, error))
 
