@@ -12,7 +12,7 @@ from scipy import stats
 from thomax.bench.command import main
 from thomax.bench.compare import command, page, suites
 from thomax.bench.compare.ranking import holm, ranks, signed_rank_p
-from thomax.bench.compare.suites import METHODS, SUITES, Budget, runs, suite_task
+from thomax.bench.compare.suites import METHODS, SUITES, Budget, planned, runs, suite_task
 from thomax.bench.compare.summary import suite_results, summarised, without_stragglers
 from thomax.bench.compare.tables import finals, judgements, losses, overview
 from thomax.bench.methods import ABLATIONS
@@ -204,7 +204,7 @@ def test_a_budget_says_whether_its_task_is_a_pool(name):
     budget = {**SUITES["development"], **SUITES["report"]}[name]
     problem = suite_task(name, 0)
     for method in RIVALS:
-        assert takes_part(method, problem.space) != suites.took_no_part(method, budget)
+        assert takes_part(method, problem.space) == suites.can_search(method, budget)
     if budget.starts is not None:
         assert problem.initial == budget.starts
 
@@ -218,6 +218,16 @@ def test_runs_leave_out_who_cannot_take_part_and_go_seed_by_seed():
         ("branin", "auto@4", 1, 8), ("branin", "smac@4", 1, 8),
     ]  # fmt: skip
     assert {r.seed for r in runs(tasks, ["auto"], [1], seeds=3)} == {0, 1, 2}
+    without_smac = {"branin": Budget(30, seeds=1, too_slow=("smac",))}
+    assert [r.method for r in runs(without_smac, ["auto", "smac"], [4])] == ["auto@4"]
+
+
+def test_the_full_comparison_leaves_slow_rivals_to_batches():
+    for suite in ("development", "report"):
+        assert set(planned(suite, 4)) == {"auto", "random", "sobol", *RIVALS}
+        assert set(RIVALS) - set(planned(suite, 1)) == set(suites.SLOW_ALONE)
+    assert planned("long", 1) == ()
+    assert set(planned("long", 4)) < set(METHODS)
 
 
 # The command
@@ -315,6 +325,7 @@ def test_the_page_says_what_was_not_run_and_who_could_not(tmp_path, monkeypatch)
     assert "tes of a pool (digits)." in text
     assert "thomax 4 of 150 runs" in text
     assert "SMAC 0 of 140 runs" in text
+    assert "qLogNEI would take too long on images. Not everything was run" in text
     assert "On branin thomax loses to Optuna TPE by" in text
     assert "On none of these tasks thomax loses to another method." in text  # of the report's
     assert "## Report tasks, one at a time" in text

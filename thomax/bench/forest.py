@@ -77,7 +77,7 @@ def table(dataset: Dataset, trees: int) -> Array:
     done = Parallel(n_jobs=-1, return_as="generator")(
         delayed(cut_accuracies)(parts, one, trees) for one in settings
     )
-    rows = [*tqdm(done, total=len(settings), desc="random forests", unit="forest")]
+    rows = [*tqdm(done, total=len(settings), desc="random forests", unit="forest", disable=None)]
     lengths = [len(values) for values in GROWN.values()]
     return np.reshape(rows, (*lengths, len(DEPTHS), len(SPLITS)))
 

@@ -15,6 +15,7 @@ from thomax.bench.compare.suites import (
     SUITES,
     VARIANTS,
     Budget,
+    planned,
     runs,
     suite_task,
 )
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="development", help="(default development)")
     add("--tasks", nargs="+", metavar="TASK", help="some of the suite's tasks")
-    add("--methods", nargs="+", metavar="METHOD", help=f"(default {' '.join(METHODS)})")
+    add("--methods", nargs="+", metavar="METHOD", help="(default: the suite's)")
     add("--batch", nargs="+", type=positive, metavar="N", help="batch sizes (default 1 4)")
     add("--seeds", type=positive, help="how many, from 0 on (default: the suite's)")
     add("--workers", type=positive, default=1, help="processes (default 1)")
@@ -51,7 +52,10 @@ def compare(options: argparse.Namespace) -> None:
     suites, methods, batches = _suites(options), _methods(options), _batches(options)
     folder = options.folder or (QUICK_FOLDER if options.quick else FOLDER)
     wanted = [
-        run for tasks in suites.values() for run in runs(tasks, methods, batches, options.seeds)
+        run
+        for suite, tasks in suites.items()
+        for batch in batches
+        for run in runs(tasks, methods or planned(suite, batch), [batch], options.seeds)
     ]
     done = finished(folder)
     for method in dict.fromkeys(parse_method(r.method).name for r in wanted if r not in done):
@@ -59,7 +63,8 @@ def compare(options: argparse.Namespace) -> None:
             require_packages(method)
     run_all(wanted, folder, suite_task, workers=options.workers, progress=not options.no_progress)
     known = records(folder)
-    chosen = suite_results(known, methods, suites=suites, batches=batches)
+    chosen = suite_results(known, methods or METHODS, suites=suites, batches=batches)
+    chosen = chosen if methods else without_stragglers(chosen)
     for result in chosen:
         _print(result)
     name, everything = ("ablation", VARIANTS) if options.ablation else ("compare", METHODS)
@@ -90,8 +95,9 @@ def _suites(options: argparse.Namespace) -> dict[str, dict[str, Budget]]:
 
 
 def _methods(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the methods for all suites and batch sizes; none: those that each of them plans."""
     if options.methods is None:
-        usual = QUICK_METHODS if options.quick else METHODS
+        usual = QUICK_METHODS if options.quick else ()
         return VARIANTS if options.ablation else usual
     for method in options.methods:
         if parse_method(method).batch != 1:

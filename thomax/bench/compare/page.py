@@ -53,6 +53,10 @@ design |
 BoTorch's methods see numbers in the unit cube and choices as one column for each option, rounded
 after the search; a point that rounding makes an old one is replaced by a random one. Finite spaces
 are listed instead, except for TuRBO. HEBO is left out: it does not install beside NumPy 2.
+
+One at a time BoTorch's methods and SMAC take from half a minute to five minutes a run, some 15
+hours of a core in all; they are compared in batches only, and long runs are of four methods.
+`--batch 1 --methods ...` runs others, and continues what is there.
 """
 
 
@@ -145,6 +149,9 @@ def _coverage(result: SuiteResult, planned: Sequence[str]) -> str:
         tasks = ", ".join(dict.fromkeys(name for names in absent.values() for name in names))
         who = ", ".join(map(name_of, absent))
         parts.append(f"{who} cannot choose among the candidates of a pool ({tasks}).")
+    for task, budget in result.budgets.items():
+        slow = ", ".join(map(name_of, budget.too_slow))
+        parts += [f"{slow} would take too long on {task}."] if slow else []
     progress = {m: result.progress(m) for m in planned}
     partial = [f"{name_of(m)} {have} of {all_} runs" for m, (have, all_) in progress.items()
                if have < all_]  # fmt: skip

@@ -18,6 +18,9 @@ OURS = "auto"
 METHODS = (OURS, "random", "sobol", *RIVALS)
 VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
+# One at a time a model is fitted for every evaluation: half a minute to five minutes a run.
+SLOW_ALONE = ("botorch-turbo", "botorch-qlognei", "botorch-ts", "smac")
+LONG_METHODS = (OURS, "random", "optuna-tpe", "botorch-turbo")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class Budget:
     """What a task gets: evaluations after its starting points, and seeds.
 
     `starts` is None where the task keeps its own number. `pool` says that its space is a pool,
-    in which not every rival takes part, `whole` that shorter runs do not count.
+    in which not every rival takes part, `whole` that shorter runs do not count; rivals that are
+    `too_slow`, with a third of an hour a run, are left out.
     """
 
     evaluations: int
@@ -33,6 +37,7 @@ class Budget:
     starts: int | None = None
     pool: bool = False
     whole: bool = False
+    too_slow: tuple[str, ...] = ()
 
     def iterations(self, batch: int) -> int:
         """Return how many batches come nearest to the evaluations.
@@ -67,7 +72,7 @@ SUITES: dict[str, dict[str, Budget]] = {
         "rover": Budget(120),
         "forest": Budget(60),
         "boosting": Budget(20, seeds=5),
-        "images": Budget(40, seeds=5, pool=True),
+        "images": Budget(40, seeds=5, pool=True, too_slow=("botorch-qlognei",)),
         "ackley20": Budget(120),
     },
     "long": {
@@ -93,9 +98,21 @@ def suite_task(name: str, seed: int) -> Problem:
     return replace(problem, initial=budget.starts)
 
 
-def took_no_part(method: str, budget: Budget) -> bool:
-    """Say whether a method cannot search a task's space."""
-    return budget.pool and method in RIVALS and not RIVALS[method].pools
+def can_search(method: str, budget: Budget) -> bool:
+    """Say whether a method can search a task's space."""
+    return not budget.pool or method not in RIVALS or RIVALS[method].pools
+
+
+def takes_part(method: str, budget: Budget) -> bool:
+    """Say whether a method is run on a task."""
+    return can_search(method, budget) and method not in budget.too_slow
+
+
+def planned(suite: str, batch: int) -> tuple[str, ...]:
+    """Return the methods that a suite is run with at a batch size, unless others are asked for."""
+    if suite == "long":
+        return LONG_METHODS if batch > 1 else ()
+    return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE)
 
 
 def named(method: str, batch: int) -> str:
@@ -118,5 +135,5 @@ def runs(
         if seed < (budget.seeds if seeds is None else seeds)
         for batch in batches
         for method in methods
-        if not took_no_part(method, budget)
+        if takes_part(method, budget)
     ]

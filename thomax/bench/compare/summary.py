@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 
 from thomax.bench.compare.ranking import LEVEL, holm, ranks, signed_rank_p
-from thomax.bench.compare.suites import BATCHES, OURS, SUITES, Budget, named, took_no_part
+from thomax.bench.compare.suites import (
+    BATCHES,
+    OURS,
+    SUITES,
+    Budget,
+    can_search,
+    named,
+    takes_part,
+)
 from thomax.bench.statistics import (
     Comparison,
     Record,
@@ -202,14 +210,14 @@ class SuiteResult:
 
     def progress(self, method: str) -> tuple[int, int]:
         """Return how many runs of a method there are, and how many the suite plans."""
-        budgets = {n: b for n, b in self.budgets.items() if not took_no_part(method, b)}
+        budgets = {n: b for n, b in self.budgets.items() if takes_part(method, b)}
         runs = [t.runs.get(method, {}) for t in self.tasks if t.name in budgets]
         return sum(map(len, runs)), sum(b.seeds for b in budgets.values())
 
     def absent(self) -> dict[str, list[str]]:
-        """Return by method the tasks that it cannot take part in."""
+        """Return by method the tasks whose spaces it cannot search."""
         found = {
-            m: [name for name, budget in self.budgets.items() if took_no_part(m, budget)]
+            m: [name for name, budget in self.budgets.items() if not can_search(m, budget)]
             for m in self.methods
         }
         return {method: names for method, names in found.items() if names}
