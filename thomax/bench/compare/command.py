@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="development", help="(default development)")
     add("--tasks", nargs="+", metavar="TASK", help="some of the suite's tasks")
-    add("--methods", nargs="+", metavar="METHOD", help="(default: the suite's)")
+    add(
+        "--methods",
+        nargs="+",
+        metavar="METHOD",
+        help=f"of {' '.join(METHODS)} (default: the suite's)",
+    )
     add("--batch", nargs="+", type=positive, metavar="N", help="batch sizes (default 1 4)")
     add("--seeds", type=positive, help="how many, from 0 on (default: the suite's)")
     add("--workers", type=positive, default=1, help="processes (default 1)")
