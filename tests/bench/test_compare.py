@@ -17,7 +17,7 @@ from thomax.bench.compare.summary import suite_results, summarised, without_stra
 from thomax.bench.compare.tables import finals, judgements, losses, overview
 from thomax.bench.methods import ABLATIONS
 from thomax.bench.rivals import RIVALS, takes_part
-from thomax.bench.runner import append_record, records
+from thomax.bench.runner import append_record, finished, records
 
 TWO = {"mine": {"easy": Budget(4, seeds=2), "hard": Budget(4, seeds=2)}}
 
@@ -348,6 +348,19 @@ def test_summaries_name_suite_and_batch():
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = Path("benchmarks/results/compare")
+
+
+@pytest.mark.skipif(not [*(ROOT / COMMITTED).glob("*.jsonl")], reason="no results yet")
+def test_nothing_that_the_full_comparison_plans_is_missing():
+    done = finished(ROOT / COMMITTED)
+    missing = [
+        run
+        for suite, tasks in SUITES.items()
+        for batch in suites.BATCHES
+        for run in runs(tasks, planned(suite, batch), [batch])
+        if run not in done
+    ]
+    assert missing == []
 
 
 @pytest.mark.skipif(not [*(ROOT / COMMITTED).glob("*.jsonl")], reason="no results yet")
