@@ -54,7 +54,7 @@ BoTorch's methods see numbers in the unit cube and choices as one column for eac
 after the search; a point that rounding makes an old one is replaced by a random one. Finite spaces
 are listed instead, except for TuRBO. HEBO is left out: it does not install beside NumPy 2.
 
-One at a time BoTorch's methods and SMAC take from half a minute to five minutes a run, some 15
+One at a time BoTorch's methods and SMAC take up to five minutes a run, by our estimate some 15
 hours of a core in all; they are compared in batches only, and long runs are of four methods.
 `--batch 1 --methods ...` runs others, and continues what is there.
 """

@@ -18,7 +18,7 @@ OURS = "auto"
 METHODS = (OURS, "random", "sobol", *RIVALS)
 VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
-# One at a time a model is fitted for every evaluation: half a minute to five minutes a run.
+# One at a time a model is fitted for every evaluation: up to five minutes a run.
 SLOW_ALONE = ("botorch-turbo", "botorch-qlognei", "botorch-ts", "smac")
 LONG_METHODS = (OURS, "random", "optuna-tpe", "botorch-turbo")
 
@@ -103,7 +103,7 @@ def can_search(method: str, budget: Budget) -> bool:
     return not budget.pool or method not in RIVALS or RIVALS[method].pools
 
 
-def takes_part(method: str, budget: Budget) -> bool:
+def is_run(method: str, budget: Budget) -> bool:
     """Say whether a method is run on a task."""
     return can_search(method, budget) and method not in budget.too_slow
 
@@ -135,5 +135,5 @@ def runs(
         if seed < (budget.seeds if seeds is None else seeds)
         for batch in batches
         for method in methods
-        if takes_part(method, budget)
+        if is_run(method, budget)
     ]

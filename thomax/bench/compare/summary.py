@@ -25,8 +25,8 @@ from thomax.bench.compare.suites import (
     SUITES,
     Budget,
     can_search,
+    is_run,
     named,
-    takes_part,
 )
 from thomax.bench.statistics import (
     Comparison,
@@ -210,7 +210,7 @@ class SuiteResult:
 
     def progress(self, method: str) -> tuple[int, int]:
         """Return how many runs of a method there are, and how many the suite plans."""
-        budgets = {n: b for n, b in self.budgets.items() if takes_part(method, b)}
+        budgets = {n: b for n, b in self.budgets.items() if is_run(method, b)}
         runs = [t.runs.get(method, {}) for t in self.tasks if t.name in budgets]
         return sum(map(len, runs)), sum(b.seeds for b in budgets.values())
 
