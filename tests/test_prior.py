@@ -109,11 +109,27 @@ def test_many_dimensions_share_one_scale():
     assert np.ndim(found.scale) == 0
 
 
-def test_noise_stays_below_what_would_explain_everything_away():
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+@pytest.mark.parametrize("limit", [0.1, 0.32, 1.0])
+def test_noise_stays_below_its_limit(limit, spread):
     rng = np.random.default_rng(0)
-    x, y = rng.uniform(-1, 1, (60, 3)), rng.normal(size=60)
-    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5)
-    assert found.noise_std**2 <= 0.1 * (1 + 1e-9)
+    x = np.repeat(rng.uniform(-1, 1, (30, 3)), 2, axis=0)  # evaluated twice, and never alike
+    found = fit_prior(NETWORK, x, rng.normal(size=60), True, spread=spread, max_noise_std=limit)
+    assert 0.3 * limit < found.noise_std <= limit * (1 + 1e-9)
+
+
+def test_large_noise_is_found_where_it_is_allowed():
+    x, y = draw_from_prior(1.0, 0.8, amplitude=1.0, n=200)
+    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5, max_noise_std=1.0)
+    assert found.noise_std == pytest.approx(0.8, rel=0.4)
+
+
+def test_data_like_noise_do_not_make_draws_planes():
+    """Planes have their maxima in corners, and a search that believes in them never leaves."""
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.uniform(-1, 1, (20, 6)), 2, axis=0)
+    found = fit_prior(NETWORK, x, rng.normal(size=40), sphere=True, spread=0.25)
+    assert np.exp(np.log(found.scale).mean()) > 0.4  # 0.1 if the ascent has no lower bound
 
 
 def test_a_scale_for_all_or_for_each_gives_draws_the_same_shape():

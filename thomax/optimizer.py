@@ -27,7 +27,7 @@ from thomax.maximise import Search
 from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
-from thomax.suggest import Params, Policy, default_policy, suggest
+from thomax.suggest import Params, Policy, as_model, default_policy, suggest
 
 _FIRST_JUDGE = 2**63  # keys of no trial
 _USUAL_NOISE_STD = 0.1  # of standardised values
@@ -207,7 +207,7 @@ class Optimizer:
             return best
         keys = make_keys(self.seed, _JUDGES, first=_FIRST_JUDGE)
         x = np.array([self._row(t) for t in complete])
-        draws = self.policy(keys, self._data())(x)
+        draws = as_model(self.policy)(keys, self._data())(x)
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return _copy(complete[int(np.argmax(means))])
 

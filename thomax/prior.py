@@ -31,11 +31,12 @@ from thomax.posterior import Factor
 from thomax.quasi_newton import minimise
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
-RATIOS = (1e-4, 1e-3, 1e-2, 1e-1)
+RATIOS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+SMALLEST_MAX_NOISE_STD = math.sqrt(RATIOS[0])
 _MOST_POINTS = 256  # the evidence of more points says little more about four numbers
 _MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
 _MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
-_LOWER, _UPPER = (-6.0, math.log(1e-5), math.log(0.1), -5.0), (8.0, math.log(0.1), 3.0, 5.0)
+_LOWER, _UPPER = (-6.0, math.log(1e-5), math.log(SCALES[0]), -5.0), (8.0, math.inf, 3.0, 5.0)
 _ITERATIONS = 20
 _COLUMNS = 8  # dimensions are padded to a multiple
 _TOLERANCE = 0.1  # nats for a factor of e
@@ -88,13 +89,15 @@ def fit_prior(
     sphere: bool,
     *,
     spread: float = 0.0,
+    max_noise_std: float = 0.32,
 ) -> Prior:
     """Choose scale, amplitude and noise by the evidence of the exact tangent kernel.
 
     For each scale and ratio the best amplitude is known in closed form, so the whole choice costs
     a few Cholesky factorisations. With a `spread` the best of them is where an ascent starts that
     gives every dimension a scale of its own: a factor of exp(spread) from the common one is
-    usual. Networks whose exact kernel is unknown keep the default.
+    usual. The noise is at most `max_noise_std` amplitudes. Networks whose exact kernel is unknown
+    keep the default.
     """
     before = default_prior(network, sphere, None)
     if len(x) < 4 or not has_exact_ntk(network):
@@ -103,12 +106,14 @@ def fit_prior(
     some, values = _thinned(x, targets, _MOST_POINTS)
     scales = SCALES if before.scale is not None else (None,)
     kernels = {scale: _gram(kernel, some, scale) for scale in scales}
-    best = max(product(scales, RATIOS), key=lambda c: _evidence(kernels[c[0]], values, *c)[0])
+    ratios = [ratio for ratio in RATIOS if ratio <= max_noise_std**2 * (1 + 1e-9)]
+    best = max(product(scales, ratios), key=lambda c: _evidence(kernels[c[0]], values, *c)[0])
     amplitude = _evidence(kernels[best[0]], values, *best)[1]
     found = Prior(best[0], math.sqrt(best[1]), amplitude)
     if spread == 0 or before.scale is None or x[0].size > _MOST_DIMENSIONS:
         return found
-    return _each_dimension(kernel, *_thinned(x, targets, _MOST_POINTS_EACH), found, spread)
+    some, values = _thinned(x, targets, _MOST_POINTS_EACH)
+    return _each_dimension(kernel, some, values, found, spread, max_noise_std)
 
 
 def _thinned(x: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,12 +122,18 @@ def _thinned(x: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray,
 
 
 def _each_dimension(
-    kernel: NTK, x: np.ndarray, y: np.ndarray, start: Prior, spread: float
+    kernel: NTK,
+    x: np.ndarray,
+    y: np.ndarray,
+    start: Prior,
+    spread: float,
+    max_noise_std: float,
 ) -> Prior:
     """Climb the evidence, times the priors, from one scale for all dimensions to one for each.
 
-    The noise cannot become large: a function that looks like noise, because its ripples are finer
-    than the data, still has a shape to follow.
+    The scale that dimensions have in common stays within those that were tried: where the data
+    look like noise, a smaller one with a large amplitude would be likelier still, and draws would
+    be planes, whose maxima are the corners of the cube.
     """
     x = x.reshape(len(x), -1).astype(np.float64)
     n, d = x.shape
@@ -131,6 +142,7 @@ def _each_dimension(
     size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
     common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
     lower, upper = (np.array([*box[:3], *box[3:] * wide]) for box in (_LOWER, _UPPER))
+    upper[1] = 2 * math.log(max_noise_std)
     padded = pad(pad(x, size), wide, axis=1) * math.sqrt(wide / d)
     fixed = kernel, padded, pad(y, size), np.arange(size) < n, spread
 

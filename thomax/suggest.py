@@ -5,6 +5,7 @@ adapters to other tools propose the same points from the same history.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ Params = dict[str, Any]
 _SEARCH = 12  # the stream of a key that the maximiser uses
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
+_ANY_NOISE_STD = 1.0  # in units of the function's amplitude
 _CENTRES = 5  # good points whose neighbourhood is searched
 
 
@@ -66,6 +68,19 @@ def default_policy(space: Space | Pool) -> Policy:
     was good first. docs/how-to-choose.md has the numbers.
     """
     return STOBNTSLinear(beta=1.0, warp=False) if _roams(space) else STOBNTSLinear(beta=0.5)
+
+
+def as_model(policy: Policy, **settings: Any) -> Policy:
+    """Return a policy to ask what is believed, with these settings where it has them.
+
+    To believe is to take for noise whatever looks like it. To search is to follow it: the next
+    evaluation tells.
+    """
+    if not is_dataclass(policy):
+        return policy
+    settings = {"max_noise_std": _ANY_NOISE_STD, **settings}
+    its: Any = policy
+    return replace(its, **{name: v for name, v in settings.items() if hasattr(its, name)})
 
 
 def _roams(space: Space | Pool) -> bool:

@@ -18,9 +18,11 @@ from thomax.data import Data, pad, padded_size, standardise
 from thomax.kernels import empirical_ntk, exact_ntk, float64
 from thomax.keys import make_key, make_keys
 from thomax.networks import CNN, MLP, Custom
+from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.posterior import mean_and_covariance, unperturbed_covariance
 from thomax.prior import lift
+from thomax.suggest import as_model
 from thomax.theory import BetaSchedule
 from thomax.training import train_linear
 
@@ -313,6 +315,9 @@ def test_a_large_batch_is_made_in_groups_that_change_nothing(monkeypatch):
 def test_impossible_settings_are_refused(policy):
     with pytest.raises(ValueError, match="spread >= 0"):
         STOBNTSLinear(spread=-0.1)
+    for limit in (0.0, 0.001, np.inf, np.nan):
+        with pytest.raises(ValueError, match=r"max_noise_std >= 0\.01"):
+            STOBNTSLinear(max_noise_std=limit)
     with pytest.raises(ValueError, match="noise_std > 0"):
         policy(noise_std=0.0)
     with pytest.raises(ValueError, match="beta > 0"):
@@ -345,3 +350,22 @@ def test_dimensions_that_matter_less_get_smaller_scales_in_the_draws():
     assert lifting[0, 0] > 2 * lifting[0, 2]
     even = STOBNTSLinear(SMALL, spread=0.0)(make_keys(0, 2), data).lifting
     assert np.ptp(even) == 0
+
+
+def test_a_search_follows_what_a_model_takes_for_noise():
+    rng = np.random.default_rng(2)
+    x = np.repeat(rng.uniform(-1, 1, (10, 2)), 4, axis=0)
+    data = Data(x, x[:, 0] + rng.normal(size=40))
+    assert STOBNTSLinear(SMALL).prior(data).noise_std <= 0.1 + 1e-9
+    believed = as_model(STOBNTSLinear(SMALL, beta=0.5))
+    assert believed.beta == 0.5
+    assert believed.prior(data).noise_std > 0.3
+    assert as_model(STOBNTSLinear(SMALL), beta=2.0).beta == 2.0
+    assert as_model(GPTS(), beta=1.0) == GPTS(beta=1.0)  # sets its noise by itself
+
+
+def test_a_policy_that_is_a_function_is_its_own_model():
+    def policy(keys, data):
+        return None
+
+    assert as_model(policy) is policy

@@ -33,7 +33,9 @@ def test_bands_do_not_depend_on_how_boldly_the_search_proposes(search):
 
 def test_policies_without_draws_are_judged_by_the_default_model(search):
     for policy in (None, Random(), Sobol(), GPUCB()):
-        assert model_of(policy, search.space) == STOBNTSLinear(beta=1.0, warp=False)
+        assert model_of(policy, search.space) == STOBNTSLinear(
+            beta=1.0, warp=False, max_noise_std=1.0
+        )
     assert model_of(GPTS(), search.space) == GPTS(beta=1.0)
     search.policy = Random()
     assert model_note(run_of(search)) == (

@@ -26,7 +26,7 @@ from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
-from thomax.prior import Prior, default_prior, fit_prior
+from thomax.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
 from thomax.tangents import push
 from thomax.training import Certificate, Problem, gradient_descent, train, train_linear
 
@@ -49,6 +49,7 @@ class _SampleThenOptimise:
     standardise: bool = True
     warp: bool = True
     spread: float = 0.25
+    max_noise_std: float = 0.1
     max_dense: int = 10_000
     prior_width: int = 1024
 
@@ -82,12 +83,13 @@ class STOBNTSLinear(_SampleThenOptimise):
     empirical tangent kernel; without, the paper's loss (1) to the letter.
 
     `noise_std` is on the scale of the standardised targets; None chooses it, together with the
-    scales of inputs and outputs, by the evidence; `spread` says how much those of dimensions
-    differ (0: not at all). `sphere` lifts the points to a sphere (for MLP), `standardise=False`
-    leaves targets raw, `warp=False` does not bend a long tail of bad ones. `beta` is a number, or
-    a function of the number of observations. An MLP of infinite width gives pathwise draws with
-    the exact kernel, from priors of networks `prior_width` wide. More than `max_dense` points are
-    solved iteratively.
+    scales of inputs and outputs, by the evidence, up to `max_noise_std` of the function's
+    amplitude: what is taken for noise is no longer followed. `spread` says how much the scales of
+    dimensions differ (0: not at all). `sphere` lifts the points to a sphere (for MLP),
+    `standardise=False` leaves targets raw, `warp=False` does not bend a long tail of bad ones.
+    `beta` is a number, or a function of the number of observations. An MLP of infinite width gives
+    pathwise draws with the exact kernel, from priors of networks `prior_width` wide. More than
+    `max_dense` points are solved iteratively.
 
     Example:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -195,8 +197,9 @@ class _Known:
         standard = data.targets(policy.standardise, policy.standardise and policy.warp)
         if policy.noise_std is None:
             prior = fit_prior(
-                policy.network, x, standard.targets, policy.sphere, spread=policy.spread
-            )
+                policy.network, x, standard.targets, policy.sphere,
+                spread=policy.spread, max_noise_std=policy.max_noise_std,
+            )  # fmt: skip
         else:
             prior = default_prior(policy.network, policy.sphere, policy.noise_std)
         beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
@@ -242,6 +245,10 @@ def _check(policy: _SampleThenOptimise) -> None:
     name = type(policy).__name__
     if policy.noise_std is not None and not policy.noise_std > 0:
         raise ValueError(f"{name} needs noise_std > 0 or None, got {policy.noise_std}.")
+    if not SMALLEST_MAX_NOISE_STD <= policy.max_noise_std < math.inf:
+        raise ValueError(
+            f"{name} needs max_noise_std >= {SMALLEST_MAX_NOISE_STD}, got {policy.max_noise_std}."
+        )
     if not 0 <= policy.spread < math.inf:
         raise ValueError(f"{name} needs spread >= 0, got {policy.spread}.")
     if not callable(policy.beta) and not policy.beta > 0:

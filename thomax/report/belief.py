@@ -1,11 +1,10 @@
 """What the model believes: posterior draws, evaluated wherever the report looks.
 
-Draws are taken at the full deviation of the posterior, whatever `beta` the search uses to propose
-points, so that a band of 90 % means 90 %.
+Draws are taken at the full deviation of the posterior, and with as much noise as the data say,
+whatever the search takes to propose points, so that a band of 90 % means 90 %.
 """
 
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from thomax.policies.sto import STOBNTSLinear
 from thomax.pools import Pool
 from thomax.report.run import Run
 from thomax.spaces import Space
-from thomax.suggest import Policy, default_policy
+from thomax.suggest import Policy, as_model, default_policy
 
 FEWEST_VALUES = 3
 _FIRST_KEY = 2**63  # keys of no trial
@@ -54,9 +53,7 @@ def model_of(policy: Policy | None, space: Space | Pool) -> Policy:
     """Return the policy whose draws are the model: the search's own one where it has draws."""
     if policy is None or isinstance(policy, _NO_DRAWS):
         policy = default_policy(space)
-    settings: Any = policy
-    tempered = is_dataclass(policy) and hasattr(policy, "beta")
-    return replace(settings, beta=1.0) if tempered else policy
+    return as_model(policy, beta=1.0)
 
 
 def model_note(run: Run) -> str:
