@@ -71,6 +71,7 @@ ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
     "one-scale": _auto(spread=0.0),
     "different-scales": _auto(spread=0.5),
     "unwarped": _auto(warp=False),
+    "much-noise": _auto(max_noise_std=1.0),
     "full-deviation": _auto(beta=1.0),
     "small-deviation": _auto(beta=0.25),
     "on-the-cube": _auto(sphere=False),
