@@ -36,7 +36,6 @@ SMALLEST_MAX_NOISE_STD = math.sqrt(RATIOS[0])
 _MOST_POINTS = 256  # the evidence of more points says little more about four numbers
 _MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
 _MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
-_LOWER, _UPPER = (-6.0, math.log(1e-5), math.log(SCALES[0]), -5.0), (8.0, math.inf, 3.0, 5.0)
 _ITERATIONS = 20
 _COLUMNS = 8  # dimensions are padded to a multiple
 _TOLERANCE = 0.1  # nats for a factor of e
@@ -131,8 +130,8 @@ def _each_dimension(
 ) -> Prior:
     """Climb the evidence, times the priors, from one scale for all dimensions to one for each.
 
-    The scale that dimensions have in common stays within those that were tried: where the data
-    look like noise, a smaller one with a large amplitude would be likelier still, and draws would
+    The scale that dimensions have in common cannot be smaller than the smallest that was tried:
+    where data look like noise it would be likelier still, with a large amplitude, and draws would
     be planes, whose maxima are the corners of the cube.
     """
     x = x.reshape(len(x), -1).astype(np.float64)
@@ -141,8 +140,7 @@ def _each_dimension(
     # nothing, once the scale makes up for the root of their number in `lift`.
     size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
     common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
-    lower, upper = (np.array([*box[:3], *box[3:] * wide]) for box in (_LOWER, _UPPER))
-    upper[1] = 2 * math.log(max_noise_std)
+    lower, upper = _box(wide, max_noise_std)
     padded = pad(pad(x, size), wide, axis=1) * math.sqrt(wide / d)
     fixed = kernel, padded, pad(y, size), np.arange(size) < n, spread
 
@@ -160,6 +158,13 @@ def _each_dimension(
     if not np.isfinite(found.value[0]) or not np.isfinite(p).all():
         return start
     return Prior(np.exp(p[2] + p[3 : 3 + d]), math.exp(p[1] / 2), math.exp(p[0] / 2))
+
+
+def _box(d: int, max_noise_std: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return bounds of p."""
+    lower = [-6.0, math.log(1e-5), math.log(SCALES[0]), *[-5.0] * d]
+    upper = [8.0, 2 * math.log(max_noise_std), 3.0, *[5.0] * d]
+    return np.array(lower), np.array(upper)
 
 
 @jax.jit
