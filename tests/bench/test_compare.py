@@ -123,6 +123,11 @@ def test_noisy_tasks_are_judged_too():
         "- On hard, which is noisy, the points that were observed as best have a regret of "
         f"thomax 6, random 5 {how}",
     ]
+    better = [r | {"recommended": 4.5} if r["method"] == "auto" else r for r in found]
+    assert [line.split(how)[1] for line in judgements(result(better, ("auto", "random")))] == [
+        " Those that `recommend()` names have a value of 4.5 ± 0.",
+        " Those that `recommend()` names have a regret of 5.5.",
+    ]
     exact = [r | {"judged": max(r["values"])} for r in found]
     assert judgements(result(exact, ("auto", "random"))) == []
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from thomax import Float, Pool, Space
+from thomax import Float, Optimizer, Pool, Space
 from thomax.bench import runner
 from thomax.bench.problem import Problem, needs
 from thomax.bench.runner import Run, finished, perform, records, results, run_all
@@ -38,6 +38,16 @@ def test_a_record_holds_the_values_in_order_and_the_judged_best():
     assert record["judged"] == pytest.approx(max(record["values"]), abs=0.05)
     assert record["judged"] != max(record["values"])
     assert record["optimum"] == 0.0
+    assert "recommended" not in record  # random search has no model
+
+
+def test_our_record_holds_what_the_recommended_point_is_worth(tmp_path):
+    run = Run("bowl", "auto@4", 3, 2)
+    record = perform(run, PROBLEM, tmp_path / "journal.jsonl")
+    with Optimizer(SPACE, journal=tmp_path / "journal.jsonl") as again:
+        seen = [PROBLEM.judge(t.params) for t in again.trials]
+    assert any(record["recommended"] == pytest.approx(v, rel=1e-6) for v in seen)
+    assert record["recommended"] > np.median(seen)
 
 
 def test_all_methods_see_the_same_starts_and_the_same_noise():

@@ -26,6 +26,7 @@ from thomax.bench.rivals import RIVALS, Session, make_rival, version
 from thomax.journal import Trial
 from thomax.keys import make_key, stream
 from thomax.optimizer import Optimizer
+from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.spaces import Space
 
 _STARTS, _NOISE, _OPTIMISER = 21, 22, 23  # the streams of a run's seed
@@ -52,7 +53,8 @@ def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str
     """Perform a run, or finish it, and return its record.
 
     The values are the observed ones in the order of the trials, the starting points' first;
-    `judged` is the noise-free value of the best observed point, where the problem can tell.
+    `judged` is the noise-free value of the best observed point, where the problem can tell, and
+    `recommended` that of the point that our model recommends instead.
     """
     method = parse_method(run.method)
     optimizer = _optimizer(run.seed, method, problem, journal)
@@ -74,7 +76,8 @@ def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str
                 optimizer.tell(trial, _evaluate(problem, trial.params, run.seed, trial.number))
         timing = {"ask_seconds": round(asking, 3), "asks": asks}  # of this session
         package = {"package": version(method.name)} if method.name in RIVALS else {}
-        return _record(run, problem, optimizer.trials, len(starts)) | timing | package
+        record = _record(run, problem, optimizer.trials, len(starts))
+        return record | _recommended(optimizer, problem) | timing | package
 
 
 def _optimizer(
@@ -100,13 +103,25 @@ def _missing(run: Run, method: Method, optimizer: Optimizer | Session, starts: i
 
 
 def _record(run: Run, problem: Problem, trials: list[Trial], starts: int) -> dict[str, Any]:
-    values = [None if t.value is None else float(f"{t.value:.7g}") for t in trials]
+    values = [None if t.value is None else _rounded(t.value) for t in trials]
     best = max(trials, key=lambda t: -np.inf if t.value is None else t.value)
-    judged = None if problem.judge is None else float(f"{problem.judge(best.params):.7g}")
+    judged = None if problem.judge is None else _rounded(problem.judge(best.params))
     return {
         **asdict(run), "starts": starts, "values": values, "judged": judged,
         "optimum": problem.optimum, "data": problem.data,
     }  # fmt: skip
+
+
+def _recommended(optimizer: Optimizer | Session, problem: Problem) -> dict[str, float]:
+    if problem.judge is None or isinstance(optimizer, Session):
+        return {}
+    if not isinstance(optimizer.policy, STOBNTS | STOBNTSLinear):
+        return {}
+    return {"recommended": _rounded(problem.judge(optimizer.recommend().params))}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.7g}")
 
 
 def _generator(seed: int, purpose: int) -> np.random.Generator:

@@ -80,15 +80,16 @@ class TaskResult:
         curves = [self.curve(r) for r in self.records]
         return Scale(float(np.mean([c[0] for c in curves])), max(float(c[-1]) for c in curves))
 
-    def judged(self, method: str) -> dict[int, float]:
+    def judged(self, method: str, point: str = "judged") -> dict[int, float]:
         """Return by seed what the best observed point is worth without noise, where it is known.
 
         It is known of the best point of a whole run: not of one that others do not go on with.
+        With "recommended" it is that of the point our model prefers.
         """
         runs = self.runs.get(method, {})
-        known = {s: r for s, r in runs.items() if r["judged"] is not None}
+        known = {s: r for s, r in runs.items() if r.get(point) is not None}
         whole = {s: r for s, r in known.items() if r["iterations"] * batch_of(r) == self.upto}
-        return {s: float(above_optimum(np.array([r["judged"]]), r)[0]) for s, r in whole.items()}
+        return {s: float(above_optimum(np.array([r[point]]), r)[0]) for s, r in whole.items()}
 
     @property
     def noisy(self) -> bool:

@@ -71,10 +71,14 @@ def judgements(result: SuiteResult) -> list[str]:
         found = {m: [sign * v for v in task.judged(m).values()] for m in result.methods}
         words = [f"{name_of(m)} {with_error(values)}" for m, values in found.items() if values]
         kind = "a regret of" if task.regret else "a value of"
-        lines.append(
+        line = (
             f"- On {task.name}, which is noisy, the points that were observed as best have {kind} "
             f"{', '.join(words)} when they are judged with less noise or none."
         )
+        ours = [sign * v for v in task.judged(OURS, "recommended").values()]
+        if ours:
+            line += f" Those that `recommend()` names have {kind} {with_error(ours)}."
+        lines.append(line)
     return lines
 
 
