@@ -80,13 +80,16 @@ class Search:
         )
 
 
+_USUAL_SEARCH = Search()
+
+
 @cached_compilation
 def maximise(
     rng: np.random.Generator,
     score: Any,
     space: Space | Pool,
     *,
-    search: Search = Search(),  # noqa: B008 - frozen
+    search: Search = _USUAL_SEARCH,
     exclude: Sequence[Mapping[str, Any]] = (),
     centres: np.ndarray | None = None,
 ) -> list[dict[str, Any]]:
