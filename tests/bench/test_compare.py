@@ -199,14 +199,15 @@ def test_tables_show_means_errors_and_who_is_missing():
 # Suites
 
 
-def test_development_and_report_share_no_task():
-    assert not SUITES["development"].keys() & SUITES["report"].keys()
+def test_the_tasks_tuned_on_are_not_those_reported():
+    names = [name for suite in ("development", "report", "further") for name in SUITES[suite]]
+    assert len(names) == len({*names})
     assert [*SUITES["report"]] == ["lunar", "rover", "forest", "boosting", "images", "ackley20"]
 
 
-@pytest.mark.parametrize("name", [*SUITES["development"], "ackley20", "rover"])
+@pytest.mark.parametrize("name", [*SUITES["development"], *SUITES["further"], "ackley20", "rover"])
 def test_a_budget_says_whether_its_task_is_a_pool(name):
-    budget = {**SUITES["development"], **SUITES["report"]}[name]
+    budget = {**SUITES["development"], **SUITES["further"], **SUITES["report"]}[name]
     problem = suite_task(name, 0)
     for method in RIVALS:
         assert takes_part(method, problem.space) == suites.can_search(method, budget)
@@ -231,8 +232,9 @@ def test_the_full_comparison_leaves_slow_rivals_to_batches():
     for suite in ("development", "report"):
         assert set(planned(suite, 4)) == {"auto", "random", "sobol", *RIVALS}
         assert set(RIVALS) - set(planned(suite, 1)) == set(suites.SLOW_ALONE)
-    assert planned("long", 1) == ()
-    assert set(planned("long", 4)) < set(METHODS)
+    for suite in ("further", "long"):
+        assert planned(suite, 1) == ()
+        assert {"auto", "random", "optuna-tpe"} < set(planned(suite, 4)) < set(METHODS)
 
 
 # The command

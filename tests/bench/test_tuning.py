@@ -10,7 +10,7 @@ pytest.importorskip("sklearn")
 rng = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("name", ["svm", "trees", "mlp"])
+@pytest.mark.parametrize("name", ["svm", "trees", "mlp", "neighbours", "extra_trees"])
 def test_a_model_is_one_function_of_its_settings(name):
     problem, again = task(name, 0), task(name, 1)
     params = problem.space.decode(problem.space.sample(np.random.default_rng(1), 8))

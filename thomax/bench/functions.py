@@ -22,7 +22,7 @@ from thomax.spaces import Space
 
 Array = NDArray[np.float64]
 
-MARGIN = 0.2  # of the box, which the optimum keeps from its faces
+MARGIN = 0.2  # of the box, which an optimum usually keeps from its faces
 INT_LEVELS = 21
 LETTERS = [*"abcdefgh"]
 
@@ -30,6 +30,9 @@ LETTERS = [*"abcdefgh"]
 @dataclass(frozen=True, eq=False)
 class Function:
     """A function to maximise on the box [low, high]^d, and where it is largest.
+
+    Its optimum keeps a distance of `margin` times the box from the faces. One that is `turned`
+    is so around its optimum; observed values have noise of `noise_std`.
 
     Example:
         >>> problem = BRANIN.shifted(seed=0)
@@ -42,27 +45,36 @@ class Function:
     low: Sequence[float]
     high: Sequence[float]
     best: Sequence[float]
+    margin: float = MARGIN
+    turned: bool = False
+    noise_std: float = 0.0
 
     def shifted(self, seed: int) -> Problem:
-        """Return the problem with its optimum moved to a random place of the middle of the box."""
+        """Return the problem with its optimum moved to a random place of the box."""
         low, high, best = map(np.asarray, (self.low, self.high, self.best))
-        place = np.random.default_rng(seed).uniform(MARGIN, 1 - MARGIN, size=len(low))
+        rng = np.random.default_rng(seed)
+        place = rng.uniform(self.margin, 1 - self.margin, size=len(low))
         shift = low + (high - low) * place - best
+        turn = np.linalg.qr(rng.standard_normal((len(low),) * 2))[0] if self.turned else None
         names = [f"x{i + 1}" for i in range(len(low))]
         bounds = zip(names, self.low, self.high, strict=True)
 
         def judge(params: Params) -> float:
-            return self.value(np.array([params[name] for name in names]) - shift)
+            x = np.array([params[name] for name in names]) - shift
+            return self.value(x if turn is None else best + turn @ (x - best))
 
-        return _noise_free(
-            self.name, Space({n: Float(a, b) for n, a, b in bounds}), judge, self.value(best)
-        )
+        def objective(params: Params, rng: np.random.Generator) -> float:
+            return judge(params) + self.noise_std * float(rng.standard_normal())
+
+        space = Space({n: Float(a, b) for n, a, b in bounds})
+        noisy = objective if self.noise_std else _without_noise(judge)
+        return Problem(self.name, space, noisy, judge, self.value(best))
 
 
-def _noise_free(
-    name: str, space: Space, judge: Callable[[Params], float], optimum: float
-) -> Problem:
-    return Problem(name, space, lambda params, rng: judge(params), judge, optimum)
+def _without_noise(
+    judge: Callable[[Params], float],
+) -> Callable[[Params, np.random.Generator], float]:
+    return lambda params, rng: judge(params)
 
 
 def _branin(x: Array) -> float:
@@ -168,7 +180,8 @@ class Choices:
 
         everything = np.indices(self.counts).reshape(len(self.counts), -1).T
         optimum = float(_table_values(single, pairs, everything).max())
-        return _noise_free(self.name, Space(self._parameters()), judge, optimum)
+        space = Space(self._parameters())
+        return Problem(self.name, space, _without_noise(judge), judge, optimum)
 
     def _numbers(self) -> list[str]:
         return [f"x{i + 1}" for i in range(self.floats)] + [f"n{i + 1}" for i in range(self.ints)]

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
+from thomax.bench.controllers import CONTROLLERS
 from thomax.bench.functions import FUNCTIONS
+from thomax.bench.further import FURTHER, SINGLE_FURTHER
 from thomax.bench.problem import Problem
 from thomax.bench.synthetic import synthetic
 
@@ -26,7 +28,7 @@ def task(name: str, seed: int) -> Problem:
 
 
 def _single(name: str, seed: int) -> Problem:
-    """Make a task that is one function, from the module of its name."""
+    """Make a task of the paper that is one function, from the module of its name."""
     return getattr(import_module(f"thomax.bench.{name}"), name)()
 
 
@@ -35,11 +37,17 @@ def _tuned(name: str, seed: int) -> Problem:
     return getattr(import_module("thomax.bench.tuning"), name)(seed)
 
 
-TUNING = ("svm", "trees", "mlp", "digits")
+def _always(make: Callable[[], Problem], seed: int) -> Problem:
+    """Make a task that is one function."""
+    return make()
+
+
+TUNING = ("svm", "trees", "mlp", "digits", "neighbours", "extra_trees")
 SINGLE = ("forest", "boosting", "convnet", "lunar", "pushing", "rover", "images")
 TASKS: dict[str, Callable[[int], Problem]] = {
     "synthetic": synthetic,
     **{name: partial(_single, name) for name in SINGLE},
     **{name: partial(_tuned, name) for name in TUNING},
-    **{name: function.shifted for name, function in FUNCTIONS.items()},
+    **{name: function.shifted for name, function in (FUNCTIONS | FURTHER).items()},
+    **{name: partial(_always, make) for name, make in (SINGLE_FURTHER | CONTROLLERS).items()},
 }

@@ -1,9 +1,11 @@
-"""Tasks for development: scikit-learn's models on its bundled data, each evaluation quick.
+"""Tuning scikit-learn's models on its bundled data, each evaluation quick.
 
-    svm     digits          accuracy of a support vector machine; degree and offset have conditions
-    trees   diabetes        R² of gradient boosting
-    mlp     breast cancer   minus the log loss of a small network
-    digits  digits          a pool: the image that a linear model is surest to be of one class
+    svm          digits          accuracy of a support vector machine, with conditions
+    trees        diabetes        R² of gradient boosting
+    mlp          breast cancer   minus the log loss of a small network
+    digits       digits          a pool: the image that a linear model is surest to be of one class
+    neighbours   diabetes        R² of nearest neighbours, with a weight for every input
+    extra_trees  wine            minus the log loss of extremely random trees
 
 Splits and random numbers of the models are fixed: a task is one function, but for `digits`, whose
 class the seed chooses.
@@ -95,6 +97,52 @@ def mlp(seed: int) -> Problem:
         "beta_1": Float(0.5, 0.99),
     })  # fmt: skip
     return _problem("mlp", space, judge, "breast cancer of scikit-learn")
+
+
+def neighbours(seed: int) -> Problem:
+    """Tune nearest neighbours for diabetes; the seed has no influence."""
+    _require_sklearn("neighbours")
+    from sklearn.neighbors import KNeighborsRegressor
+
+    x, y, x_test, y_test = _parts("diabetes", 250, 442)
+    names = [f"w{i + 1}" for i in range(x.shape[1])]
+
+    def judge(params: Params) -> float:
+        w = np.array([params[name] for name in names])
+        model = KNeighborsRegressor(params["k"], weights=params["weights"], p=params["p"])
+        return float(model.fit(x * w, y).score(x_test * w, y_test))
+
+    space = Space({
+        **{name: Float(0, 3) for name in names},
+        "k": Int(1, 40, log=True),
+        "p": Float(1, 4),
+        "weights": Categorical(["uniform", "distance"]),
+    })  # fmt: skip
+    return _problem("neighbours", space, judge, "diabetes of scikit-learn")
+
+
+def extra_trees(seed: int) -> Problem:
+    """Tune extremely random trees for wine; the seed has no influence."""
+    _require_sklearn("extra_trees")
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.metrics import log_loss
+
+    x, y, x_test, y_test = _parts("wine", 60, 178)
+
+    def judge(params: Params) -> float:
+        model = ExtraTreesClassifier(**params, random_state=0).fit(x, y)
+        return -float(log_loss(y_test, model.predict_proba(x_test)))
+
+    space = Space({
+        "n_estimators": Int(3, 30),
+        "max_depth": Int(1, 20),
+        "min_samples_split": Int(2, 20),
+        "min_samples_leaf": Int(1, 10),
+        "max_features": Float(0.05, 1),
+        "criterion": Categorical(["gini", "entropy"]),
+        "bootstrap": Categorical([False, True]),
+    })  # fmt: skip
+    return _problem("extra_trees", space, judge, "wine of scikit-learn")
 
 
 def digits(seed: int) -> Problem:

@@ -1,8 +1,9 @@
 """The suites: which tasks, how many evaluations, seeds and starting points.
 
-Ideas are tried and defaults are chosen on the development tasks only. The report tasks are never
-tuned on: they are run to report what the choices are worth elsewhere. The long runs are of
-three tasks of these suites, with two or three times the evaluations.
+Ideas are tried and defaults are chosen on the development tasks only. The report tasks and the
+further ones are never tuned on: they are run to report what the choices are worth elsewhere, the
+further ones because there are more of them. The long runs are of three tasks of development and
+report, with two or three times the evaluations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,11 @@ VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
 # One at a time a model is fitted for every evaluation: up to five minutes a run.
 SLOW_ALONE = ("botorch-turbo", "botorch-qlognei", "botorch-ts", "smac")
-LONG_METHODS = (OURS, "random", "optuna-tpe", "botorch-turbo")
+# Suites that are run in batches only, with some of the methods.
+IN_BATCHES = {
+    "further": (OURS, "random", "optuna-tpe", "optuna-gp"),
+    "long": (OURS, "random", "optuna-tpe", "botorch-turbo"),
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,28 @@ SUITES: dict[str, dict[str, Budget]] = {
         "images": Budget(40, seeds=5, pool=True, too_slow=("botorch-qlognei",)),
         "ackley20": Budget(120),
     },
+    "further": {
+        "rastrigin8": Budget(60, seeds=5, starts=10),
+        "styblinski8": Budget(60, seeds=5, starts=10),
+        "griewank12": Budget(60, seeds=5, starts=10),
+        "ellipsoid15": Budget(60, seeds=5, starts=10),
+        "levy6": Budget(60, seeds=5, starts=10),
+        "ackley12": Budget(60, seeds=5, starts=10),
+        "rosenbrock6": Budget(60, seeds=5, starts=10),
+        "zakharov8": Budget(60, seeds=5, starts=10),
+        "noisy_hartmann6": Budget(60, seeds=5, starts=10),
+        "noisy_levy10": Budget(60, seeds=5, starts=10),
+        "mixed_c": Budget(60, seeds=5, starts=10),
+        "ridges6": Budget(60, seeds=5, starts=10),
+        "ridges12": Budget(60, seeds=5, starts=10),
+        "path10": Budget(60, seeds=5, starts=10),
+        "path20": Budget(120, seeds=5),
+        "pendulum": Budget(100, seeds=5),
+        "cartpole": Budget(60, seeds=5, starts=10),
+        "rocket": Budget(100, seeds=5),
+        "neighbours": Budget(60, seeds=5, starts=10),
+        "extra_trees": Budget(60, seeds=5, starts=10),
+    },
     "long": {
         "pushing": Budget(240, seeds=5, whole=True),
         "rover": Budget(240, seeds=5, whole=True),
@@ -110,8 +137,8 @@ def is_run(method: str, budget: Budget) -> bool:
 
 def planned(suite: str, batch: int) -> tuple[str, ...]:
     """Return the methods that a suite is run with at a batch size, unless others are asked for."""
-    if suite == "long":
-        return LONG_METHODS if batch > 1 else ()
+    if suite in IN_BATCHES:
+        return IN_BATCHES[suite] if batch > 1 else ()
     return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE)
 
 
