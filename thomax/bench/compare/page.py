@@ -29,8 +29,11 @@ runs on a machine that did other things too: compare them with each other only.
 
 **Development and report.** thomax's defaults were chosen by looking at the *development* tasks,
 so its results there flatter it. The *report* tasks are not tuned on; most of them are the
-paper's, on which some of our policies were run before (`docs/reproduction.md`). *Long* runs
-are of three of these tasks; pushing is one of development.
+paper's, on which some of our policies were run before (`docs/reproduction.md`). The *further*
+tasks were made when the defaults stood; other settings were tried on earlier forms of them, with
+other seeds, and none was taken over; functions like some of them had been used to choose before
+(`docs/how-to-choose.md`). *Long* runs are of three tasks of development and report; pushing is
+one of development.
 """
 _FEWEST_SEEDS = 10  # for a screen
 _METHODS_TEXT = """## The methods
@@ -55,7 +58,8 @@ after the search; a point that rounding makes an old one is replaced by a random
 are listed instead, except for TuRBO. HEBO is left out: it does not install beside NumPy 2.
 
 One at a time BoTorch's methods and SMAC take up to five minutes a run, by our estimate some 15
-hours of a core in all; they are compared in batches only, and long runs are of four methods.
+hours of a core in all; they are compared in batches only. Further tasks and long runs are run
+in batches with four methods.
 `--batch 1 --methods ...` runs others, and continues what is there.
 """
 
