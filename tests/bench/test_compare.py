@@ -163,15 +163,26 @@ def test_a_method_with_few_runs_waits_and_takes_no_seeds_from_the_others():
     ]  # most have few: it is ours that leads
 
 
-def test_the_test_over_tasks_is_corrected_for_the_number_of_rivals():
-    tasks = {"mine": {f"t{i}": Budget(4, seeds=1) for i in range(6)}}
+def always_better_than_random(count):
+    """Return a result over so many tasks, in which smac is our equal."""
+    tasks = {"mine": {f"t{i}": Budget(4, seeds=1) for i in range(count)}}
     found = []
     for i, task in enumerate(tasks["mine"]):
         finals_ = {"auto": 5.0 + i, "random": 2.0, "smac": 5.0 + i}
         found += [record(task, m, 0, f, 20.0) for m, f in finals_.items()]
     (one,) = suite_results(found, ["auto", "random", "smac"], suites=tasks, batches=[1])
+    return one
+
+
+def test_the_test_over_tasks_is_corrected_for_the_number_of_rivals():
+    one = always_better_than_random(6)
     assert one.p_holm() == {"random": pytest.approx(2 * 2 / 2**6), "smac": 1.0}
     assert one.summary()["better"] == {"random": 6, "smac": 0}
+
+
+def test_a_tiny_probability_is_not_called_nought():
+    assert " 0.062 " in overview(always_better_than_random(6))[-1]
+    assert " < 0.001 " in overview(always_better_than_random(14))[-1]
 
 
 def test_losses_are_named_with_their_size():

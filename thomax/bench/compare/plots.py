@@ -12,7 +12,7 @@ from thomax.bench.compare.summary import SuiteResult, TaskResult
 from thomax.bench.compare.tables import name_of
 from thomax.bench.plots import plotting, save
 
-_COLUMNS = 4
+_COLUMNS, _RANK_COLUMNS = 4, 3
 _COLOURS = (
     "tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown", "tab:pink",
     "tab:olive", "tab:cyan", "navy", "darkgoldenrod", "teal", "magenta", "sienna",
@@ -60,11 +60,15 @@ def _draw_task(axis: Any, task: TaskResult, methods: Sequence[str]) -> None:
 def draw_ranks(results: Sequence[SuiteResult], path: Path) -> None:
     """Write the mean ranks of each suite and batch size, the best on top."""
     with plotting() as plt:
+        columns = min(_RANK_COLUMNS, len(results))
+        rows = math.ceil(len(results) / columns)
         fig, axes = plt.subplots(
-            1, len(results), figsize=(3.4 * len(results) + 0.6, 3.2), layout="constrained",
+            rows, columns, figsize=(3.4 * columns + 0.6, 3.2 * rows), layout="constrained",
             squeeze=False,
         )  # fmt: skip
-        for axis, result in zip(axes.flat, results, strict=True):
+        for axis in axes.flat[len(results) :]:
+            axis.set_axis_off()
+        for axis, result in zip(axes.flat, results, strict=False):
             rank = result.mean_rank()
             order = sorted(rank, key=lambda m: -rank[m])
             colours = ["black" if m == OURS else "tab:gray" for m in order]

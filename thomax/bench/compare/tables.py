@@ -34,7 +34,7 @@ def overview(result: SuiteResult) -> list[str]:
         rows.append([
             name_of(method), _number(rank.get(method), ".2f"), _number(score.get(method), ".3f"),
             str(wins[method]), "" if method == OURS else f"{better} / {worse}",
-            _number(p_holm.get(method), ".3f"), _number(seconds[method], ".3f"),
+            _probability(p_holm.get(method)), _number(seconds[method], ".3f"),
         ])  # fmt: skip
     return _table(head, rows)
 
@@ -101,6 +101,10 @@ def _final(task: TaskResult, method: str, best: float) -> str:
     values = [sign * v for v in task.finals(method).values()]
     text = with_error(values)
     return f"**{text}**" if math.isclose(sign * float(np.mean(values)), best) else text
+
+
+def _probability(p: float | None) -> str:
+    return "< 0.001" if p is not None and p < 0.0005 else _number(p, ".3f")
 
 
 def _number(value: float | None, form: str) -> str:
