@@ -27,7 +27,7 @@ _GRAVITY = 9.8
 
 
 def _pendulum(u: Array, rng: np.random.Generator, episodes: int) -> float:
-    """Return the mean of 100 steps' costs, negative, summed: angle, speed and torque."""
+    """Return minus the mean cost of an episode of 100 steps: of angle, speed and torque."""
     hidden, out = 4 * u[:12].reshape(3, 4) - 2, 4 * u[12:] - 2
     angle, speed = rng.uniform(-math.pi, math.pi, episodes), rng.uniform(-1, 1, episodes)
     total = 0.0
