@@ -33,6 +33,11 @@ class History:
         for record in records:
             self.apply(record)
 
+    @property
+    def told(self) -> list[Trial]:
+        """The trials that there is something to learn from: complete and failed ones."""
+        return [t for t in self.trials.values() if t.state in ("complete", "failed")]
+
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about."""
         _require_sound(record)

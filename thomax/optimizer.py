@@ -303,7 +303,7 @@ class Optimizer:
         proposed: list[Trial] = []
         while self._history.queue and len(proposed) < n:
             proposed.append(self._record_ask(self._history.queue[0]))
-        while len(proposed) < n and self._next_number() < self._initial_length:
+        while len(proposed) < n and self._is_initial():
             params = self._initial_point()
             if params is None:
                 return proposed
@@ -316,6 +316,14 @@ class Optimizer:
                 break
             proposed += [self._record_ask(params) for params in points]
         return proposed
+
+    def _is_initial(self) -> bool:
+        """Say whether the next point is one of the design, which lasts until something is told.
+
+        Draws from the prior are largest at the edges of the space, several at the same place.
+        """
+        length = self._initial_length
+        return self._next_number() < length or (length > 0 and not self._history.told)
 
     def _policy_points(self, n: int) -> list[Params]:
         return suggest(
@@ -352,8 +360,7 @@ class Optimizer:
 
     def _data(self) -> Data:
         """Return what has been told: failures are NaN, larger is better."""
-        told = [t for t in self._history.trials.values() if t.state in ("complete", "failed")]
-        shape = self.space.shape
+        told, shape = self._history.told, self.space.shape
         x = np.array([self._row(t) for t in told]).reshape(-1, *shape)
         values = [math.nan if t.value is None else self._sign * t.value for t in told]
         pending = np.array([self._row(t) for t in self.pending]).reshape(-1, *shape)

@@ -16,7 +16,7 @@ from thomax import (
     maximize,
     minimize,
 )
-from thomax.design import most_uncertain_point
+from thomax.design import most_uncertain_point, quasi_random_point
 
 # Asking and telling
 
@@ -138,6 +138,21 @@ def test_a_policy_may_be_any_function():
         return draw
 
     assert params_of(told(6, policy=policy).trials) == params_of(told(6).trials)
+
+
+@pytest.mark.parametrize("outcome", [1.0, None])
+def test_the_design_goes_on_until_something_is_told(outcome):
+    """A large first batch has nothing to learn from; a failed evaluation is told too."""
+    search = optimizer(initial=3)
+    trials = [*search.ask(6), search.ask()]
+    for trial in trials:
+        assert trial.params == quasi_random_point(search.space, 0, trial.number, [])
+    search.tell(trials[5], outcome)
+    assert search.ask().params != quasi_random_point(search.space, 0, 7, [])
+
+
+def test_a_search_without_a_design_draws_from_the_prior():
+    assert optimizer(initial=0).ask().params != quasi_random_point(optimizer().space, 0, 0, [])
 
 
 @pytest.mark.parametrize("noise_std", [0.1, None])
