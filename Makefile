@@ -7,7 +7,8 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-oldest test-integrations audit lint docs bench-draws bench-ask \
-	bench-optuna bench-paper bench-compare bench-compare-quick bench-scale battery clean
+	bench-optuna bench-paper bench-compare bench-compare-quick bench-initial bench-scale battery \
+	clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
@@ -22,6 +23,7 @@ help:
 	@echo "make bench-draws  time posterior draws against gradient descent"
 	@echo "make bench-ask    time suggestions beside Optuna's samplers"
 	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
+	@echo "make bench-initial how many points should come before the model (1 h)"
 	@echo "make bench-scale  time and memory of large problems, beside Optuna and BoTorch (25 min)"
 	@echo "make bench-paper  run the paper's experiments and judge its claims (hours)"
 	@echo "make bench-compare compare with Optuna, BoTorch and SMAC (hours); bench-compare-quick"
@@ -97,6 +99,9 @@ bench-paper: $(VENV)/.installed-tasks
 
 bench-compare: $(VENV)/.installed-rivals
 	$(BIN)/python benchmarks/compare.py $(if $(QUICK),--quick)
+
+bench-initial: $(VENV)/.installed-tasks
+	$(BIN)/python -W ignore benchmarks/initial.py $(if $(QUICK),--quick)
 
 bench-compare-quick:
 	$(MAKE) bench-compare QUICK=1

@@ -7,6 +7,7 @@ import json
 import os
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import thomax
 from thomax.bench.compare.tables import name_of
+from thomax.bench.runner import records
 
 ROOT = Path(__file__).parent.parent
 
@@ -83,6 +85,13 @@ def test_the_mean_ranks_of_the_readme_are_those_that_were_measured():
         expected = {name_of(method): f"{rank:.2f}" for method, rank in ranks.items()}
         shown = dict(zip(names, cells, strict=True))
         assert {name: cell for name, cell in shown.items() if cell != "—"} == expected
+
+
+def test_the_table_of_first_points_is_what_was_measured():
+    script = runpy.run_path(str(ROOT / "benchmarks/initial.py"))
+    found = records(ROOT / "benchmarks/results", "initial")
+    summary = script["summarised"](script["curves"](found, script["TASKS"], range(10)))
+    assert script["table"](summary) in (ROOT / "docs/how-to-choose.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", MODULES)

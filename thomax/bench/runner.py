@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -155,25 +155,27 @@ def run_all(
     done = finished(folder)
     missing = [run for run in runs if run not in done]
     with tqdm(total=len(missing), disable=not progress, unit="run") as bar:
-        for record in _performed(missing, folder, make, workers):
+        perform_one = partial(_perform_in, folder=folder, make=make)
+        for record in in_processes(perform_one, missing, workers):
             append_record(folder / f"{record['task']}.jsonl", record)
             _journal(folder, _run_of(record)).unlink(missing_ok=True)
             bar.update()
             bar.set_postfix_str(f"{record['task']} {record['method']} seed {record['seed']}")
 
 
-def _performed(
-    runs: list[Run], folder: Path, make: TaskMaker, workers: int
-) -> Iterator[dict[str, Any]]:
+def in_processes(
+    function: Callable[[Any], Any], jobs: Iterable[Any], workers: int
+) -> Iterator[Any]:
+    """Yield the results of jobs as they end, each worker a process on a core of its own."""
     if workers == 1:
-        yield from (_perform_in(run, folder, make) for run in runs)
+        yield from map(function, jobs)
         return
     context = multiprocessing.get_context("spawn")  # forking beside JAX's threads can hang
     cores = context.SimpleQueue()
     for worker in range(workers):
         cores.put(worker)
     with ProcessPoolExecutor(workers, context, _take_core, (cores,)) as pool:
-        futures = [pool.submit(_perform_in, run, folder, make) for run in runs]
+        futures = [pool.submit(function, job) for job in jobs]
         try:
             for future in as_completed(futures):
                 yield future.result()
