@@ -44,6 +44,15 @@ def test_a_point_depends_on_seed_and_number_only():
     assert [quasi_random_point(POOL, 1, i, []) for i in range(9)] != walk
 
 
+@pytest.mark.parametrize("number", [2**16, 10**15])
+def test_points_of_very_late_trials_are_random(number):
+    """A file may claim any number: no sequence is walked through that far."""
+    points = [quasi_random_point(SQUARE, 0, number + i, []) for i in range(3)]
+    assert all(SQUARE.validate(p) == p for p in points)
+    assert len({p["x"] for p in points}) == 3
+    assert quasi_random_point(SQUARE, 0, number, []) == points[0]
+
+
 @pytest.mark.parametrize("name", FINITE)
 def test_a_finite_space_is_walked_without_repetition_to_its_end(name):
     space, size = FINITE[name]

@@ -20,6 +20,7 @@ Covariance = Callable[[np.ndarray], np.ndarray]
 
 _PURPOSE = 11  # the stream of a trial's key
 _CANDIDATES = 1000
+_LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
 
 
 def design_length(initial: Any, space: Space | Pool) -> int:
@@ -37,14 +38,15 @@ def design_length(initial: Any, space: Space | Pool) -> int:
 def quasi_random_point(
     space: Space | Pool, seed: int, number: int, exclude: Sequence[Mapping[str, Any]]
 ) -> Params | None:
-    """Return point `number` of a scrambled Sobol sequence, or a random one if it is excluded.
+    """Return point `number` of a scrambled Sobol sequence, a random one if it is excluded or late.
 
     A pool is walked in a random order. None means that a finite space is exhausted.
     """
     seen = set(space.index(exclude)) if space.is_finite else set()
     if isinstance(space, Pool):
-        order = np.roll(stream(make_key(seed), _PURPOSE).permutation(space.size), -number)
-        return _first(space.params([i])[0] for i in order.tolist() if i not in seen)
+        walk = stream(make_key(seed), _PURPOSE).permutation(space.size)
+        order = np.roll(walk, -(number % space.size))
+        return _first(space.params([int(i)])[0] for i in order if i not in seen)
     return _first(
         params
         for rows in _attempts(space, seed, number)
@@ -90,8 +92,9 @@ def _first(points: Iterable[Params]) -> Params | None:
 
 def _attempts(space: Space, seed: int, number: int) -> Iterator[np.ndarray]:
     """Yield rows to choose from: the wanted one, random ones, and all that a finite space has."""
-    row = _sobol_row(space, seed, number)
-    yield row[space.satisfies(row)]
+    if number < _LONGEST:
+        row = _sobol_row(space, seed, number)
+        yield row[space.satisfies(row)]
     yield space.sample(stream(make_key(seed, number), _PURPOSE), 100)
     if space.is_finite:
         yield from (rows for _, rows in space.chunks(_CANDIDATES))
