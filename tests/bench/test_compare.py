@@ -12,7 +12,15 @@ from scipy import stats
 from thomax.bench.command import main
 from thomax.bench.compare import command, page, suites
 from thomax.bench.compare.ranking import holm, ranks, signed_rank_p
-from thomax.bench.compare.suites import METHODS, SUITES, Budget, planned, runs, suite_task
+from thomax.bench.compare.suites import (
+    METHODS,
+    SUITES,
+    VARIANTS,
+    Budget,
+    planned,
+    runs,
+    suite_task,
+)
 from thomax.bench.compare.summary import suite_results, summarised, without_stragglers
 from thomax.bench.compare.tables import finals, judgements, losses, overview
 from thomax.bench.methods import ABLATIONS
@@ -242,7 +250,7 @@ def test_runs_leave_out_who_cannot_take_part_and_go_seed_by_seed():
 def test_the_full_comparison_leaves_slow_rivals_to_batches():
     for suite in ("development", "report"):
         assert set(planned(suite, 4)) == {"auto", "random", "sobol", *RIVALS}
-        assert set(RIVALS) - set(planned(suite, 1)) == set(suites.SLOW_ALONE)
+        assert set(RIVALS) - set(planned(suite, 1)) == set(suites.SLOW_ALONE[suite])
     for suite in ("further", "long"):
         assert planned(suite, 1) == ()
         assert {"auto", "random", "optuna-tpe"} < set(planned(suite, 4)) < set(METHODS)
@@ -378,6 +386,7 @@ def test_nothing_that_the_full_comparison_plans_is_missing():
         for run in runs(tasks, planned(suite, batch), [batch])
         if run not in done
     ]
+    missing += [run for run in runs(SUITES["development"], VARIANTS, [4]) if run not in done]
     assert missing == []
 
 
@@ -389,5 +398,7 @@ def test_the_committed_page_and_summary_are_those_of_the_committed_results(monke
     assert page.page(COMMITTED, output) == text
     for link in page_links(text):
         assert (output.parent / link).exists(), link
-    summary = json.loads(COMMITTED.with_name("compare.json").read_text("utf-8"))
-    assert summary == summarised(without_stragglers(suite_results(records(COMMITTED), METHODS)))
+    for name, methods in (("compare", METHODS), ("ablation", VARIANTS)):
+        summary = json.loads(COMMITTED.with_name(f"{name}.json").read_text("utf-8"))
+        found = without_stragglers(suite_results(records(COMMITTED), methods))
+        assert summary == summarised(found)

@@ -26,7 +26,7 @@ from thomax.bench.rivals import RIVALS, require_packages
 from thomax.bench.runner import finished, records, run_all
 
 FOLDER, QUICK_FOLDER = Path("benchmarks/results/compare"), Path("build/compare-quick")
-_QUICK_BATCHES = (4,)
+_BATCHES_ONLY = (4,)  # of the quick comparison and of ablations
 
 
 def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int]) -> None:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int
         metavar="METHOD",
         help=f"of {' '.join(METHODS)} (default: the suite's)",
     )
-    add("--batch", nargs="+", type=positive, metavar="N", help="batch sizes (default 1 4)")
+    add("--batch", nargs="+", type=positive, metavar="N", help="(default 1 4; ablations 4)")
     add("--seeds", type=positive, help="how many, from 0 on (default: the suite's)")
     add("--workers", type=positive, default=1, help="processes (default 1)")
     add("--folder", type=Path, help=f"where results are (default {FOLDER})")
@@ -112,7 +112,8 @@ def _methods(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _batches(options: argparse.Namespace) -> tuple[int, ...]:
-    return tuple(options.batch or (_QUICK_BATCHES if options.quick else BATCHES))
+    usual = _BATCHES_ONLY if options.quick or options.ablation else BATCHES
+    return tuple(options.batch or usual)
 
 
 def _print(result: SuiteResult) -> None:
