@@ -1,7 +1,7 @@
 """How many points should come before the model? Search from nothing with designs of many lengths.
 
 A search makes 48 evaluations of a development task in batches of four, of which the first are
-quasi-random: 2, 4, 8, or as many as the dimension d asks for. Results are added to
+quasi-random: 4, 8, or as many as the dimension d asks for. Results are added to
 `benchmarks/results/initial.jsonl`; what is there already is not run again.
 
 A score is the best value so far, where 0 is the mean of what all searches of the task have after
@@ -28,7 +28,6 @@ TASKS = (
     "mixed_b", "categorical_a", "svm", "trees", "digits", "pushing",
 )  # fmt: skip
 DESIGNS = {
-    "2": lambda d: 2,
     "4": lambda d: 4,
     "8": lambda d: 8,
     "d + 4": lambda d: min(20, d + 4),
