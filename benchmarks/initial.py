@@ -10,7 +10,6 @@ four evaluations and 1 the best that any of them found.
 
 import argparse
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -107,13 +106,9 @@ def main():
     done = {(r["task"], r["design"], r["seed"]) for r in found}
     jobs = [(name, design, seed) for seed in seeds for name in tasks for design in DESIGNS]
     jobs = [job for job in jobs if job not in done]
-    keep = (
-        (lambda record: None)
-        if options.quick
-        else partial(append_record, RESULTS / "initial.jsonl")
-    )
     for record in in_processes(searched, jobs, options.workers):
-        keep(record)
+        if not options.quick:
+            append_record(RESULTS / "initial.jsonl", record)
         found.append(record)
         print(f"{record['task']}, {record['design']} first, seed {record['seed']}", flush=True)
     summary = summarised(curves(found, tasks, seeds))

@@ -38,8 +38,8 @@ class Optimizer:
     """Maximise (or minimise) a black box by asking for points and telling their values.
 
     `space` is a dict of parameters, a Space or a Pool. `policy` turns keys and data into scores;
-    `initial` is the number of quasi-random points before it takes over, which it never does before
-    something is told. `journal` names a file that keeps everything told; opening it again
+    `initial` is the number of quasi-random points before it takes over; unless it is 0, they go on
+    until something is told. `journal` names a file that keeps everything told; opening it again
     continues the run. With `replicates` a finite space may propose a point again, for objectives
     so noisy that this pays.
 

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int
         metavar="METHOD",
         help=f"of {' '.join(METHODS)} (default: the suite's)",
     )
-    add("--batch", nargs="+", type=positive, metavar="N", help="(default 1 4; ablations 4)")
+    add("--batch", nargs="+", type=positive, metavar="N", help="sizes (default 1 4; ablations 4)")
     add("--seeds", type=positive, help="how many, from 0 on (default: the suite's)")
     add("--workers", type=positive, default=1, help="processes (default 1)")
     add("--folder", type=Path, help=f"where results are (default {FOLDER})")
