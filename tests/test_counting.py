@@ -80,6 +80,32 @@ def test_long_chains_and_many_switches_are_counted():
     assert Numbering(counts, switches | children).size == 4**40
 
 
+def test_layers_with_choices_of_their_own_are_counted_without_listing_their_combinations():
+    """Layer i exists in networks of at least i layers: 3 + 2 + 3 + 1 kinds of each, 9^n of n."""
+    layers = 30
+    counts, conditions = {"layers": layers}, {"layers": {}}
+    for i in range(layers):
+        counts |= {f"kind{i}": 4, f"kernel{i}": 3, f"pool{i}": 2, f"units{i}": 3}
+        conditions[f"kind{i}"] = {"layers": frozenset(range(i, layers))}
+        kinds = enumerate([f"kernel{i}", f"pool{i}", f"units{i}"])
+        conditions |= {name: {f"kind{i}": one_of(kind)} for kind, name in kinds}
+    numbering = Numbering(counts, conditions)
+    assert numbering.size == sum(9**n for n in range(1, layers + 1))
+    positions = [0, 8, 9, 9**20, numbering.size - 1]
+    assert numbering.positions(numbering.codes(positions)) == positions
+
+
+def test_a_parameter_of_two_parents_is_counted_along_a_long_chain():
+    """Of n switches in a row with a child between any two that are on: count by the last one."""
+    switches = {f"s{i}": {} for i in range(100)}
+    children = {f"c{i}": {f"s{i}": one_of(1), f"s{i + 1}": one_of(1)} for i in range(99)}
+    counts = dict.fromkeys(switches, 2) | dict.fromkeys(children, 3)
+    off, on = 1, 1
+    for _ in range(99):
+        off, on = off + on, off + 3 * on
+    assert Numbering(counts, switches | children).size == off + on
+
+
 def test_a_huge_parent_counts_without_listing_its_levels():
     conditions = {"n": {}, "deep": {"n": one_of(0, 5)}}
     numbering = Numbering({"n": 10**12 + 1, "deep": 2}, conditions)

@@ -5,12 +5,16 @@ Notation:
     codes      the levels of many points, one array per parameter
     condition  parent → levels: a parameter is active only where each parent has one of these
     group      parameters that conditions link; different groups are independent, like digits
-    branch     the points of a group with the same active parameters, see `_Branch`
+    here       which of the points a part of the numbering is asked about
+
+A group is split by the level of its first parameter, which depends on nothing: given that, the
+other parameters fall apart into smaller groups, or are not there at all. Groups that remain the
+same are numbered once, so that the work grows with the depth of the conditions and not with the
+number of their combinations.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -20,6 +24,7 @@ from numpy.typing import NDArray
 Indices = Sequence[int] | NDArray[np.int64]
 Codes = Mapping[str, NDArray[Any]]
 Conditions = Mapping[str, Mapping[str, frozenset[int]]]
+_Known = dict[Any, "_Group"]
 
 
 class Numbering:
@@ -36,112 +41,108 @@ class Numbering:
         [0, 7, 10]
     """
 
-    def __init__(self, counts: Mapping[str, int], conditions: Conditions) -> None:
-        self._groups = [_Group(group, counts) for group in _linked(counts, conditions)]
-        self.size = math.prod(group.size for group in self._groups)
+    def __init__(
+        self, counts: Mapping[str, int], conditions: Conditions, known: _Known | None = None
+    ) -> None:
+        known = {} if known is None else known
+        self._names = [*conditions]
+        self._groups: list[_Group] = []
+        for group in _linked(counts, conditions):
+            key = tuple((name, *parents.items()) for name, parents in group.items())
+            if key not in known:
+                known[key] = _Group(counts, group, known)
+            self._groups.append(known[key])
+        self.size: int = math.prod(group.size for group in self._groups)
 
     def codes(self, positions: Indices) -> dict[str, NDArray[np.int64]]:
         """Return the levels of the points at these positions, 0 for inactive parameters."""
-        rest = checked_indices(positions, self.size)
-        codes: dict[str, NDArray[np.int64]] = {}
-        for group in reversed(self._groups):
-            codes |= group.codes(rest % group.size)
-            rest = rest // group.size
+        checked = checked_indices(positions, self.size)
+        codes = {name: np.zeros(len(checked), dtype=np.int64) for name in self._names}
+        self.write(codes, np.arange(len(checked)), checked)
         return codes
 
     def positions(self, codes: Codes) -> list[int]:
         """Return the positions of points; levels of inactive parameters do not matter."""
-        kind = index_type(self.size)
-        total: Any = 0
-        for group in self._groups:
-            total = total * group.size + group.positions(codes, kind)
-        positions: list[int] = total.tolist()
+        here = np.arange(len(codes[self._names[0]]))
+        positions: list[int] = self.read(codes, here, index_type(self.size)).tolist()
         return positions
 
+    def write(self, codes: Codes, here: NDArray[np.int64], positions: NDArray[Any]) -> None:
+        """Set the levels of active parameters: the positions' digits, the last group's first."""
+        for group in reversed(self._groups):
+            group.write(codes, here, positions % group.size)
+            positions = positions // group.size
 
-@dataclass(frozen=True)
-class _Branch:
-    """The points of a group that agree in everything that decides which parameters are active.
-
-    `fixed` parameters have one level; each `free` one takes all its levels but those listed,
-    as many as its radix.
-    """
-
-    fixed: dict[str, int]
-    free: dict[str, NDArray[np.int64]]
-    radices: dict[str, int]
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.radices.values())
+    def read(self, codes: Codes, here: NDArray[np.int64], kind: type) -> NDArray[Any]:
+        """Return the positions of the points that are here."""
+        positions: NDArray[Any] = np.zeros(len(here), dtype=kind)
+        for group in self._groups:
+            positions = positions * group.size + group.read(codes, here, kind)
+        return positions
 
 
 class _Group:
-    """Number the points of parameters that conditions link, branch after branch.
+    """Number the points of linked parameters, option after option of the first one.
 
-    Numbering branch by branch instead of digit by digit leaves no gaps for inactive
-    parameters, so walking over all positions meets every distinct point exactly once.
+    Each level that a condition mentions is an option, and all others, which activate nothing,
+    are one together. So there are no gaps for inactive parameters: walking over all positions
+    meets every distinct point exactly once.
     """
 
-    def __init__(self, conditions: Conditions, counts: Mapping[str, int]) -> None:
-        self.names = [*conditions]
-        self.branches = _branches(conditions, counts)
-        *starts, self.size = accumulate((b.size for b in self.branches), initial=0)
-        self.starts: NDArray[Any] = np.array(starts, dtype=index_type(self.size))
+    def __init__(self, counts: Mapping[str, int], conditions: Conditions, known: _Known) -> None:
+        self._name = next(iter(conditions))
+        mentioned = [parents.get(self._name, ()) for parents in conditions.values()]
+        levels = sorted({level for some in mentioned for level in some})
+        others = counts[self._name] - len(levels)
+        self._levels = np.array(levels, dtype=np.int64)
+        self._rests = []  # what each option leaves to be numbered
+        for level in [*levels, None] if others else levels:
+            rest = _given(conditions, self._name, level)
+            left = {name: count for name, count in counts.items() if name in rest}
+            self._rests.append(Numbering(left, rest, known))
+        widths = [1] * len(levels) + [others]
+        sizes = (width * rest.size for width, rest in zip(widths, self._rests, strict=False))
+        *starts, self.size = accumulate(sizes, initial=0)
+        self._starts: NDArray[Any] = np.array(starts, dtype=index_type(self.size))
 
-    def codes(self, positions: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
-        levels = {name: np.zeros(len(positions), dtype=np.int64) for name in self.names}
-        which = np.searchsorted(self.starts, positions, side="right") - 1
-        for number in np.unique(which).tolist():
-            branch, here = self.branches[number], np.flatnonzero(which == number)
-            rest = positions[here] - self.starts[number]
-            for name, level in branch.fixed.items():
-                levels[name][here] = level
-            for name, excluded in branch.free.items():
-                digit = (rest % branch.radices[name]).astype(np.int64)
-                rest = rest // branch.radices[name]
-                skipped = excluded - np.arange(len(excluded))
-                levels[name][here] = digit + np.searchsorted(skipped, digit, side="right")
-        return levels
+    def write(self, codes: Codes, here: NDArray[np.int64], positions: NDArray[Any]) -> None:
+        options = np.searchsorted(self._starts, positions, side="right") - 1
+        for option in np.unique(options).tolist():
+            chosen, rest = options == option, self._rests[option]
+            within = positions[chosen] - self._starts[option]
+            codes[self._name][here[chosen]] = self._level(option, within // rest.size)
+            rest.write(codes, here[chosen], within % rest.size)
 
-    def positions(self, codes: Codes, kind: type) -> NDArray[Any]:
-        # Nobody has to ask what is active: a branch fixes all levels that decide it.
-        positions: NDArray[Any] = np.zeros(len(codes[self.names[0]]), dtype=kind)
-        for start, branch in zip(self.starts, self.branches, strict=True):
-            here = np.ones(len(positions), dtype=bool)
-            for name, level in branch.fixed.items():
-                here &= codes[name] == level
-            for name, excluded in branch.free.items():
-                here &= ~np.isin(codes[name], excluded)
-            total = np.zeros(here.sum(), dtype=kind)
-            for name, excluded in reversed(branch.free.items()):
-                digit = codes[name][here] - np.searchsorted(excluded, codes[name][here])
-                total = total * branch.radices[name] + digit
-            positions[here] = total + start
+    def read(self, codes: Codes, here: NDArray[np.int64], kind: type) -> NDArray[Any]:
+        levels = codes[self._name][here]
+        below = np.searchsorted(self._levels, levels)
+        options = np.where(np.isin(levels, self._levels), below, len(self._levels))
+        positions: NDArray[Any] = np.zeros(len(here), dtype=kind)
+        for option in np.unique(options).tolist():
+            chosen, rest = options == option, self._rests[option]
+            within = rest.read(codes, here[chosen], kind) + self._starts[option]
+            if option == len(self._levels):
+                within = within + (levels - below)[chosen].astype(kind) * rest.size
+            positions[chosen] = within
         return positions
 
+    def _level(self, option: int, digits: NDArray[Any]) -> Any:
+        """Return the level that an option is, or the ones with these digits among the others."""
+        if option < len(self._levels):
+            return self._levels[option]
+        skipped = self._levels - np.arange(len(self._levels))
+        digits = digits.astype(np.int64)
+        return digits + np.searchsorted(skipped, digits, side="right")
 
-def _branches(conditions: Conditions, counts: Mapping[str, int]) -> list[_Branch]:
-    """Split by the levels that conditions mention; any other level activates nothing."""
-    mentioned: dict[str, set[int]] = {name: set() for name in conditions}
-    for parents in conditions.values():
-        for parent, allowed in parents.items():
-            mentioned[parent] |= allowed
-    branches = [_Branch({}, {}, {})]
-    for name, parents in conditions.items():
-        levels = np.array(sorted(mentioned[name]), dtype=np.int64)
-        others = counts[name] - len(levels)
-        grown = []
-        for b in branches:
-            if not all(b.fixed.get(parent) in allowed for parent, allowed in parents.items()):
-                grown.append(b)
-                continue
-            grown += [_Branch(b.fixed | {name: lv}, b.free, b.radices) for lv in levels.tolist()]
-            if others:
-                free, radices = b.free | {name: levels}, b.radices | {name: others}
-                grown.append(_Branch(b.fixed, free, radices))
-        branches = grown
-    return branches
+
+def _given(conditions: Conditions, name: str, level: int | None) -> Conditions:
+    """Return what remains of the conditions where a parameter has this level (None: another)."""
+    rest: dict[str, Mapping[str, frozenset[int]]] = {}
+    for child, parents in conditions.items():
+        met = name not in parents or level in parents[name]
+        if child != name and met and all(p in rest for p in parents if p != name):
+            rest[child] = {p: allowed for p, allowed in parents.items() if p != name}
+    return rest
 
 
 def _linked(names: Mapping[str, int], conditions: Conditions) -> Iterator[Conditions]:
