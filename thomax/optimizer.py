@@ -200,7 +200,8 @@ class Optimizer:
         """Return the evaluated trial that the model believes to be best.
 
         With noise the best observed value flatters: this ranks evaluated points by their posterior
-        mean, estimated by a few draws.
+        mean, estimated by a few draws. A policy without draws (Random, Sobol, the bounds) leaves
+        that to the default one.
         """
         best = self.best
         complete = self._complete()
@@ -208,7 +209,7 @@ class Optimizer:
             return best
         keys = make_keys(self.seed, _JUDGES, first=_FIRST_JUDGE)
         x = np.array([self._row(t) for t in complete])
-        draws = as_model(self.policy)(keys, self._data())(x)
+        draws = as_model(self.policy, self.space)(keys, self._data())(x)
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return _copy(complete[int(np.argmax(means))])
 

@@ -70,12 +70,19 @@ def default_policy(space: Space | Pool) -> Policy:
     return STOBNTSLinear(beta=1.0, warp=False) if _roams(space) else STOBNTSLinear(beta=0.5)
 
 
-def as_model(policy: Policy, **settings: Any) -> Policy:
+def has_model(policy: Policy) -> bool:
+    """Say whether a policy's scores estimate the objective, as draws do and bounds do not."""
+    return getattr(policy, "estimates", True)
+
+
+def as_model(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
     """Return a policy to ask what is believed, with these settings where it has them.
 
-    To believe is to take for noise whatever looks like it. To search is to follow it: the next
-    evaluation tells.
+    Where its own scores say nothing about that it is the space's default one. To believe is to
+    take for noise whatever looks like it. To search is to follow it: the next evaluation tells.
     """
+    if not has_model(policy):
+        policy = default_policy(space)
     if not is_dataclass(policy):
         return policy
     settings = {"max_noise_std": _ANY_NOISE_STD, **settings}

@@ -6,12 +6,17 @@ import pytest
 from searches import GRID, POLICY, SQUARE, hill, optimizer, params_of, told
 
 from thomax import (
+    GPUCB,
+    MLP,
     Categorical,
     Float,
     Int,
+    NeuralUCB,
     Optimizer,
     Pool,
+    Random,
     Search,
+    Sobol,
     Space,
     maximize,
     minimize,
@@ -270,6 +275,20 @@ def test_a_lucky_outlier_is_observed_best_but_not_recommended():
     assert search.best.params["x"] < 0
     assert search.recommend().params["x"] > 0
     assert search.recommend().state == "complete"
+
+
+@pytest.mark.parametrize("policy", [Random(), Sobol(), GPUCB(), NeuralUCB(MLP(width=16))])
+def test_a_policy_without_draws_recommends_by_the_default_model(policy):
+    """Random scores would name any trial, and a bound one that is little known."""
+    searches = [Optimizer({"x": Float(-1, 1)}, p, seed=2) for p in (policy, None)]
+    noise = np.random.default_rng(0).normal(size=16)
+    points = [*np.linspace(0.2, 0.8, 15), -0.9]
+    for x, e in zip(points, noise, strict=True):
+        for search in searches:
+            search.tell({"x": x}, 0.3 * e - (x - 0.5) ** 2 if x > 0 else -0.2)
+    recommended, by_default = (search.recommend() for search in searches)
+    assert recommended == by_default
+    assert by_default.params["x"] > 0
 
 
 def test_values_near_the_largest_float_can_be_recommended():

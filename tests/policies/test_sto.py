@@ -18,15 +18,18 @@ from thomax.data import Data, pad, padded_size, standardise
 from thomax.kernels import empirical_ntk, exact_ntk, float64
 from thomax.keys import make_key, make_keys
 from thomax.networks import CNN, MLP, Custom
+from thomax.parameters import Float
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.posterior import mean_and_covariance, unperturbed_covariance
 from thomax.prior import lift
+from thomax.spaces import Space
 from thomax.suggest import as_model
 from thomax.theory import BetaSchedule
 from thomax.training import train_linear
 
 SMALL = MLP(1, 32, "erf")
+SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
 BOTH = [STOBNTSLinear(SMALL, noise_std=0.1), STOBNTS(SMALL, noise_std=0.1)]
 INFINITE = STOBNTSLinear(MLP(2, math.inf, "erf"), noise_std=0.1, prior_width=64)
 
@@ -357,15 +360,15 @@ def test_a_search_follows_what_a_model_takes_for_noise():
     x = np.repeat(rng.uniform(-1, 1, (10, 2)), 4, axis=0)
     data = Data(x, x[:, 0] + rng.normal(size=40))
     assert STOBNTSLinear(SMALL).prior(data).noise_std <= 0.1 + 1e-9
-    believed = as_model(STOBNTSLinear(SMALL, beta=0.5))
+    believed = as_model(STOBNTSLinear(SMALL, beta=0.5), SQUARE)
     assert believed.beta == 0.5
     assert believed.prior(data).noise_std > 0.3
-    assert as_model(STOBNTSLinear(SMALL), beta=2.0).beta == 2.0
-    assert as_model(GPTS(), beta=1.0) == GPTS(beta=1.0)  # sets its noise by itself
+    assert as_model(STOBNTSLinear(SMALL), SQUARE, beta=2.0).beta == 2.0
+    assert as_model(GPTS(), SQUARE, beta=1.0) == GPTS(beta=1.0)  # sets its noise by itself
 
 
 def test_a_policy_that_is_a_function_is_its_own_model():
     def policy(keys, data):
         return None
 
-    assert as_model(policy) is policy
+    assert as_model(policy, SQUARE) is policy

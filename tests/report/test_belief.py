@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from reading import SMALL, tell_all
 
-from thomax import GPTS, GPUCB, Float, Optimizer, Random, Sobol, STOBNTSLinear
-from thomax.report.belief import belief_of, model_note, model_of
+from thomax import GPUCB, Float, Optimizer, Random, Sobol
+from thomax.report.belief import belief_of, model_note
 from thomax.report.run import run_of
+from thomax.suggest import default_policy
 
 
 @pytest.fixture
@@ -32,12 +33,12 @@ def test_bands_do_not_depend_on_how_boldly_the_search_proposes(search):
 
 
 def test_policies_without_draws_are_judged_by_the_default_model(search):
-    for policy in (None, Random(), Sobol(), GPUCB()):
-        assert model_of(policy, search.space) == STOBNTSLinear(
-            beta=1.0, warp=False, max_noise_std=1.0
-        )
-    assert model_of(GPTS(), search.space) == GPTS(beta=1.0)
-    search.policy = Random()
+    grid = np.linspace(-1, 1, 40)[:, None]
+    search.policy = default_policy(search.space)
+    default = belief_of(run_of(search)).values(grid)
+    for policy in (GPUCB(), Sobol(), Random()):
+        search.policy = policy
+        assert np.array_equal(belief_of(run_of(search)).values(grid), default)
     assert model_note(run_of(search)) == (
         "Random has no posterior draws: the model here is the default one."
     )

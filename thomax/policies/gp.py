@@ -161,6 +161,7 @@ class GPUCB:
     """
 
     sequential: ClassVar[bool] = True
+    estimates: ClassVar[bool] = False  # a bound flatters where little is known
 
     kernel: GPKernel | KernelName = "matern52"
     fit: bool = True

@@ -245,6 +245,7 @@ class NeuralUCB(_Neural):
     """
 
     sequential: ClassVar[bool] = True
+    estimates: ClassVar[bool] = False
     _noisy = False
 
 

@@ -59,6 +59,7 @@ class Random:
     """
 
     local: ClassVar[bool] = False  # no reason to look around good points
+    estimates: ClassVar[bool] = False
 
     def __call__(self, key: Key, data: Data) -> NoiseScore:
         """Return one score for each key."""
@@ -81,6 +82,7 @@ class Sobol:
     """
 
     local: ClassVar[bool] = False
+    estimates: ClassVar[bool] = False
 
     def __call__(self, key: Key, data: Data) -> TargetScore:
         """Return one score for each key."""

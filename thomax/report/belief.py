@@ -10,20 +10,15 @@ import numpy as np
 
 from thomax.draws import Score
 from thomax.keys import make_keys
-from thomax.policies.gp import GPTS, GPUCB
-from thomax.policies.neural import NeuralUCB
-from thomax.policies.random import Random, Sobol
+from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
-from thomax.pools import Pool
 from thomax.report.run import Run
-from thomax.spaces import Space
-from thomax.suggest import Policy, as_model, default_policy
+from thomax.suggest import as_model, default_policy, has_model
 
 FEWEST_VALUES = 3
 _FIRST_KEY = 2**63  # keys of no trial
 _DRAWS, _FEW_DRAWS = 64, 16
 _MANY_POINTS = 500  # observed points from which on a draw is expensive
-_NO_DRAWS = (GPUCB, NeuralUCB, Random, Sobol)  # scores that are no estimates of the objective
 
 
 @dataclass(frozen=True)
@@ -43,17 +38,11 @@ def belief_of(run: Run) -> Belief | None:
     """Draw from the posterior given everything told, or return None if that is too little."""
     if run.space is None or len(run.complete) < FEWEST_VALUES:
         return None
-    policy, data = model_of(run.policy, run.space), run.data()
+    searched_with = run.policy or default_policy(run.space)
+    policy, data = as_model(searched_with, run.space, beta=1.0), run.data()
     cheap = isinstance(policy, STOBNTSLinear | GPTS) and len(data) <= _MANY_POINTS
     count = _DRAWS if cheap else _FEW_DRAWS
     return Belief(policy(make_keys(run.seed, count, first=_FIRST_KEY), data), count, run.sign)
-
-
-def model_of(policy: Policy | None, space: Space | Pool) -> Policy:
-    """Return the policy whose draws are the model: the search's own one where it has draws."""
-    if policy is None or isinstance(policy, _NO_DRAWS):
-        policy = default_policy(space)
-    return as_model(policy, beta=1.0)
 
 
 def model_note(run: Run) -> str:
@@ -63,7 +52,7 @@ def model_note(run: Run) -> str:
             "A journal does not say which policy proposed its trials: "
             "the model here is the default one."
         )
-    if isinstance(run.policy, _NO_DRAWS):
+    if not has_model(run.policy):
         name = type(run.policy).__name__
         return f"{name} has no posterior draws: the model here is the default one."
     return ""
