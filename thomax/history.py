@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from thomax.journal import Trial
+from thomax.journal import State, Trial
 
 
 class History:
@@ -36,7 +36,12 @@ class History:
     @property
     def told(self) -> list[Trial]:
         """The trials that there is something to learn from: complete and failed ones."""
-        return [t for t in self.trials.values() if t.state in ("complete", "failed")]
+        return self.listed("complete", "failed")
+
+    def listed(self, *states: State) -> list[Trial]:
+        """Return the trials in these states, or all of them, in the order of their numbers."""
+        trials = [*self.trials.values()]  # at once: another thread may add to them meanwhile
+        return [t for t in trials if not states or t.state in states]
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about."""

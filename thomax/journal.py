@@ -36,6 +36,9 @@ FORMAT = "thomax-journal"
 VERSION = 1
 
 
+State = Literal["pending", "complete", "failed", "dropped"]
+
+
 @dataclass(frozen=True)
 class Trial:
     """Hold one evaluation: what was asked, and what came of it.
@@ -53,7 +56,7 @@ class Trial:
     number: int
     params: dict[str, Any]
     value: float | None = None
-    state: Literal["pending", "complete", "failed", "dropped"] = "pending"
+    state: State = "pending"
     error: str | None = None
 
 

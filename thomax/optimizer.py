@@ -117,7 +117,7 @@ class Optimizer:
 
     def _encode_replayed(self) -> None:
         """Encode all points at once, which is faster, and refuse those that the space has not."""
-        points = [t.params for t in self._history.trials.values()]
+        points = [t.params for t in self._history.listed()]
         if points or self._history.queue:
             rows = self.space.encode(points + self._history.queue)
             self._rows = dict(zip(self._history.trials, rows, strict=False))
@@ -125,17 +125,17 @@ class Optimizer:
     @property
     def trials(self) -> list[Trial]:
         """All trials, in the order of their numbers."""
-        return [_copy(t) for t in self._history.trials.values()]
+        return [_copy(t) for t in self._history.listed()]
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not yet told."""
-        return [_copy(t) for t in self._history.trials.values() if t.state == "pending"]
+        return [_copy(t) for t in self._history.listed("pending")]
 
     @property
     def best(self) -> Trial:
         """The complete trial with the best observed value."""
-        complete = self._complete()
+        complete = self._history.listed("complete")
         if not complete:
             raise ValueError(self._why_no_best())
         return _copy(max(complete, key=lambda t: self._sign * float(t.value or 0.0)))
@@ -204,7 +204,7 @@ class Optimizer:
         that to the default one.
         """
         best = self.best
-        complete = self._complete()
+        complete = self._history.listed("complete")
         if len(complete) < 3:
             return best
         keys = make_keys(self.seed, _JUDGES, first=_FIRST_JUDGE)
@@ -258,7 +258,7 @@ class Optimizer:
         except ImportError as error:
             raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
         rows = []
-        for t in self._history.trials.values():
+        for t in self._history.listed():
             own = {"value": t.value, "state": t.state, "error": t.error}
             taken = {"number", *own}
             params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
@@ -296,7 +296,7 @@ class Optimizer:
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
-        states = [t.state for t in self._history.trials.values()]
+        states = [t.state for t in self._history.listed()]
         counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))) or "no trials"
         return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
 
@@ -340,7 +340,7 @@ class Optimizer:
         )
 
     def _excluded(self) -> list[Params]:
-        return [] if self._replicates else [t.params for t in self._history.trials.values()]
+        return [] if self._replicates else [t.params for t in self._history.listed()]
 
     def _initial_point(self) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
@@ -355,7 +355,7 @@ class Optimizer:
             )
         # A policy that learns its noise from the values has none yet.
         noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
-        before = [t.params for t in self._history.trials.values()]
+        before = [t.params for t in self._history.listed()]
         return most_uncertain_point(
             self.space, self.seed, number, before, self._excluded(), covariance, noise_std
         )
@@ -380,11 +380,8 @@ class Optimizer:
     def _next_number(self) -> int:
         return next(reversed(self._history.trials), -1) + 1
 
-    def _complete(self) -> list[Trial]:
-        return [t for t in self._history.trials.values() if t.state == "complete"]
-
     def _why_no_best(self) -> str:
-        failed = [t for t in self._history.trials.values() if t.state == "failed"]
+        failed = self._history.listed("failed")
         if not failed:
             return "There is no best trial yet: tell the value of at least one trial."
         return (

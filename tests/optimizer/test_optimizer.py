@@ -1,4 +1,7 @@
 import math
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -305,6 +308,29 @@ def test_with_few_values_the_best_is_recommended():
 
 
 # What a person looks at
+
+
+def test_a_search_can_be_watched_while_another_thread_tells():
+    search, told_all, seen = optimizer(), threading.Event(), []
+
+    def watch():
+        while not told_all.is_set():
+            seen.append((len(search.trials), len(search.pending), repr(search)))
+            if search.trials:
+                seen.append(search.best)
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    with ThreadPoolExecutor(1) as pool:
+        watching = pool.submit(watch)
+        try:
+            for x in np.linspace(-1, 1, 1500):
+                search.tell({"x": x, "y": 0.0}, -abs(x))
+        finally:
+            told_all.set()
+            sys.setswitchinterval(usual)
+        watching.result()
+    assert len(seen) > 10
 
 
 def test_trials_handed_out_are_the_callers_own():
