@@ -1,3 +1,4 @@
+import functools
 import math
 import multiprocessing
 import os
@@ -325,6 +326,15 @@ def test_a_worker_that_dies_leaves_its_trials_pending(path):
     with optimizer(journal=path, initial=12) as resumed:
         run(resumed, hill, 2)
         assert [t.state for t in resumed.trials] == ["complete"] * 4
+
+
+def test_an_objective_that_cannot_be_sent_is_refused_before_anything_is_asked():
+    search = optimizer()
+    with ProcessPoolExecutor(1) as workers:
+        for objective in (lambda params: 0.0, functools.partial(hill, lock=threading.Lock())):
+            with pytest.raises(TypeError, match="can be sent to other processes, got"):
+                run(search, objective, 4, batch=2, executor=workers)
+    assert search.trials == []
 
 
 # When it ends

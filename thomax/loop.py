@@ -8,11 +8,13 @@ from concurrent.futures import (
     BrokenExecutor,
     Executor,
     Future,
+    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
 from contextlib import contextmanager
 from enum import StrEnum
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 
 from tqdm import tqdm
@@ -226,10 +228,24 @@ def _check_work(objective: Any, executor: Any, callbacks: Any) -> None:
             f"run needs an executor with a `submit` method, got {executor!r}: "
             "pass a concurrent.futures executor, or leave it out and set batch=."
         )
+    if isinstance(executor, ProcessPoolExecutor):
+        _check_can_be_sent(objective)
     if callable(callbacks) or not all(callable(callback) for callback in callbacks):
         raise TypeError(
             f"run needs a list of functions of (optimizer, trial) as callbacks, got {callbacks!r}."
         )
+
+
+def _check_can_be_sent(objective: Any) -> None:
+    """Refuse before anything is asked for: otherwise every trial fails for no fault of its own."""
+    try:
+        ForkingPickler.dumps(objective)
+    except Exception as error:
+        raise TypeError(
+            f"run needs an objective that can be sent to other processes, got {objective!r} "
+            f"({error}): use a function of a module, not a lambda or a function within another, "
+            "or leave the executor out and set batch=."
+        ) from error
 
 
 def _check_limits(trials: Any, batch: Any, timeout: Any, unfinished: Any) -> None:

@@ -172,7 +172,7 @@ class Optimizer:
         *,
         error: str | BaseException | None = None,
     ) -> Trial:
-        """Record the value of a trial that `ask` returned, or of any point given by its params.
+        """Record the value of a trial that `ask` returned, or of a point that becomes one thereby.
 
         NaN, infinity, None or an `error` record a failed evaluation: the model learns from it
         where not to go.
