@@ -96,6 +96,18 @@ def test_a_table_of_points_is_recorded_with_the_types_of_the_space(thomax, asked
     assert [t.value for t in trials()[3:]] == [1, 2, 3]
 
 
+def test_a_table_may_come_from_a_spreadsheet(thomax, asked, folder):
+    """TRUE and True are true, and in a column with gaps a whole number is written as 10.0."""
+    text = "x,n,kind,size,on,value\n0.25,2.0,a,10.0,TRUE,1\n0.25,2,a,1e1,True,2\n1,1,7.0,1.0,,3\n"
+    (folder / "r.csv").write_text(text, "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.csv").code == 0
+    last = {"x": 1.0, "n": 1, "kind": 7, "size": 1}
+    assert [t.params for t in trials()[3:]] == [POINT, POINT, last]
+    (folder / "r.csv").write_text("number,value\n1.0,0.5\n", "utf-8")
+    thomax("tell", "lab.jsonl", "--from", "r.csv")
+    assert trials()[1].value == 0.5
+
+
 def test_json_lines_of_suggest_come_back_with_values(thomax, asked, folder):
     lines = [json.dumps({**asked[1], "value": 4}), "", json.dumps({"params": POINT, "error": "e"})]
     (folder / "r.jsonl").write_text("\n".join(lines), "utf-8")
@@ -136,6 +148,8 @@ def test_one_wrong_line_and_nothing_is_recorded(thomax, asked, folder, line, sen
     ("text", "sentence"),
     [
         ("number,value\nzero,1\n", "line 2 needs a whole number or params, got 'zero'"),
+        ("number,value\n0.5,1\n", "line 2 needs a whole number or params, got '0.5'"),
+        ("number,value\ninf,1\n", "line 2 needs a whole number or params, got 'inf'"),
         ("number,value\n0,1,2\n", "line 2 has more cells"),
         ("x,colour,value\n0,red,1\n", "line 2: Unknown parameter 'colour'"),
         ("x,n,kind,size,value\nmuch,1,7,1,1\n", "line 2: Parameter 'x' needs a number"),

@@ -102,8 +102,7 @@ def _csv_rows(path: Path, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
                 name: filled.pop(name) for name in ("value", "error") if name in filled
             }
             if "number" in filled and "number" not in space.parameters:
-                text = filled["number"]
-                outcome["number"] = int(text) if text.isdecimal() else text
+                outcome["number"] = _whole(filled["number"])
             else:
                 outcome["params"] = {n: _typed(space.parameters.get(n), filled[n]) for n in filled}
             yield reader.line_num, outcome
@@ -111,14 +110,34 @@ def _csv_rows(path: Path, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _typed(parameter: Parameter | None, text: str) -> Any:
     """Return the value that a text stands for; what is none is left for `validate` to refuse."""
+    number = _number(text)
     if isinstance(parameter, Float | Int):
-        try:
-            return float(text)  # `validate` turns 2.0 into the 2 of an Int
-        except ValueError:
-            return text
+        return text if number is None else number  # `validate` turns 2.0 into the 2 of an Int
     options: Any = (False, True)
     if isinstance(parameter, Categorical):
         options = parameter.choices
     elif isinstance(parameter, Ordinal):
         options = parameter.values
-    return next((option for option in options if as_text(option) == text), text)
+    exact = [option for option in options if as_text(option) == text]
+    similar = [option for option in options if _may_be_written(option, text)]
+    return [*exact, *similar, text][0]
+
+
+def _may_be_written(option: Any, text: str) -> bool:
+    """Say whether a table may show an option so: TRUE, or 16.0 in a column that has gaps."""
+    if isinstance(option, bool):
+        return as_text(option) == text.lower()
+    return isinstance(option, int | float) and option == _number(text)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _whole(text: str) -> int | str:
+    """Return the number of a trial, 3 also for 3.0; what is none is left to be refused."""
+    number = _number(text)
+    return text if number is None or not number.is_integer() else int(number)
