@@ -121,7 +121,8 @@ class Journal:
         if not self._release.alive:
             raise ValueError(
                 f"Journal {self.path} must be open to append, got one that is closed or comes"
-                " from `read`. Call Journal.open in the process that appends."
+                " from `read`. Open it again, with Optimizer(..., journal=...) or Journal.open,"
+                " in the process that appends."
             )
         line = encode(len(self.records) + 1, record)
         entry = decode(line)

@@ -379,6 +379,8 @@ def _checked_when(when: Any) -> dict[str, tuple[Scalar, ...]]:
     many = (list, tuple, set, frozenset, range, np.ndarray)
     checked = {}
     for name, given in when.items():
+        if isinstance(given, set | frozenset):  # no order of its own: another in each process
+            given = sorted(given, key=repr)
         values = tuple(given) if isinstance(given, many) else (given,)
         if not values:
             raise ValueError(f"when needs at least one value of {name!r}, got none.")

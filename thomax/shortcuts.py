@@ -12,6 +12,8 @@ def maximize(
 ) -> Optimizer:
     """Maximise a function in one call; the options are those of Optimizer and `run`.
 
+    With a `journal` the same call again goes on where the last one ended.
+
     Example:
         >>> from thomax import Float
         >>> found = maximize(
@@ -27,6 +29,8 @@ def minimize(
     objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
 ) -> Optimizer:
     """Minimise a function in one call; the options are those of Optimizer and `run`.
+
+    With a `journal` the same call again goes on where the last one ended.
 
     Example:
         >>> from thomax import Float
@@ -51,10 +55,7 @@ def _optimize(
     options: dict[str, Any],
 ) -> Optimizer:
     own = {name: options.pop(name) for name in _OPTIMIZER_OPTIONS & options.keys()}
-    optimizer = Optimizer(space, policy, direction=direction, **own)
-    try:
+    # Closed also when all went well: the same call again opens the journal and goes on.
+    with Optimizer(space, policy, direction=direction, **own) as optimizer:
         optimizer.run(objective, trials, **options)
-    except BaseException:
-        optimizer.close()  # the caller never gets it, and may want to open the journal again
-        raise
     return optimizer

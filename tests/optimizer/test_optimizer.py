@@ -369,17 +369,26 @@ def test_the_representation_counts_trials():
 # In one call
 
 
-def test_one_call_maximises_or_minimises(path):
+def test_one_call_maximises_or_minimises():
     quick = {"policy": POLICY, "seed": 0, "progress": False, "initial": 4}
-    highest = maximize(hill, SQUARE, 6, journal=path, **quick)
+    highest = maximize(hill, SQUARE, 6, **quick)
     lowest = minimize(lambda p: -hill(p), SQUARE, trials=6, batch=1, **quick)
     assert highest.direction == "maximize"
     assert lowest.direction == "minimize"
     assert params_of(highest.trials) == params_of(lowest.trials)
     assert highest.best.value == max(t.value for t in highest.trials)
     assert lowest.best.value == min(t.value for t in lowest.trials)
-    highest.close()
-    assert len(Optimizer(SQUARE, journal=path).trials) == 6
+
+
+def test_the_same_call_again_goes_on(path):
+    quick = {"policy": POLICY, "seed": 0, "progress": False, "initial": 4}
+    found = maximize(hill, SQUARE, 6, journal=path, **quick)
+    again = maximize(hill, SQUARE, 3, journal=path, **quick)
+    assert len(found.trials) == 6
+    assert again.trials == maximize(hill, SQUARE, 9, **quick).trials
+    assert found.recommend().state == "complete"  # it can still be asked what was found
+    with pytest.raises(ValueError, match=r"Open it again, with Optimizer"):
+        found.ask()
 
 
 def test_one_call_that_is_interrupted_releases_its_journal(path):

@@ -197,6 +197,8 @@ def test_mistakes_are_explained_in_one_sentence(make, sentence):
 def test_lists_become_tuples():
     assert Categorical(np.array(["a", "b"])).choices == ("a", "b")
     assert Ordinal([1, 2], when={"x": ["a", 1]}).when == {"x": ("a", 1)}
+    letters = "dbfaec"  # as a set they come in another order in every process
+    assert Bool(when={"x": {*letters}}).when == {"x": (*sorted(letters),)}
     assert hash(Float(0, 1, when={"x": 1})) == hash(Float(0.0, 1.0, when={"x": 1}))
 
 
