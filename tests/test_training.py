@@ -1,13 +1,18 @@
 """Training against independent gradients, long gradient descent, and infinite width."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from thomax.data import pad
+from thomax.data import Data, pad
 from thomax.kernels import exact_ntk, float64
+from thomax.keys import make_keys
 from thomax.networks import CNN, MLP, Custom
+from thomax.policies.sto import STOBNTS
+from thomax.tangents import TangentSystem
 from thomax.training import (
     Problem,
     damped_step,
@@ -142,6 +147,40 @@ def test_conjugate_gradients_give_the_dense_solution():
         for limit in (100, 0)
     ]
     np.testing.assert_allclose(found[1], found[0], rtol=0.02)
+
+
+@pytest.mark.parametrize("d", [1, 2, 6])
+def test_the_scale_of_a_kernel_that_is_not_formed_is_that_of_the_formed_one(d):
+    """On sorted rows, where neighbours nearly agree; the diagonal's spread is a few per cent."""
+    network = MLP(2, 64, "erf")
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.uniform(-1, 1, (300, d)), axis=0).astype(np.float32)
+    theta = rng.normal(size=(3, network.size((d,)))).astype(np.float32)
+    dense, sparse = (
+        TangentSystem(network, theta, theta, pad(x, 320), 300, limit).mean_variance()
+        for limit in (1000, 0)
+    )
+    np.testing.assert_allclose(sparse, dense, rtol=0.05)
+
+
+def test_one_small_step_does_not_end_training():
+    """The second step of the first network gains 1 %, where its linear model promised all."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (50, 4))
+    data = Data(x, np.sin(3 * x.sum(axis=1)) + 0.1 * rng.normal(size=50))
+    certificate = STOBNTS(noise_std=0.1)(make_keys(0, 6), data).certificate
+    assert certificate.relative_gradient.max() < 5e-3
+    assert certificate.loss.max() < 3
+
+
+def test_networks_that_rounding_stops_come_to_rest():
+    """No step helps them any more: their damping must not grow until it overflows."""
+    problem = make_problem(MLP(1, 256, "erf"), (2,), n=4, draws=3)
+    with warnings.catch_warnings(action="error"):
+        theta, damping, used = gauss_newton(problem, steps=200, max_dense=100)
+    assert used < 60
+    assert np.isfinite(damping.astype(np.float32)).all()
+    assert (problem.loss(theta) < problem.loss(problem.theta0)).all()
 
 
 def test_trained_networks_approach_the_ntk_posterior_as_the_width_grows():

@@ -28,6 +28,8 @@ from thomax.tangents import TangentSystem, pull, push
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
 _POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
 _STALLED = 0.03  # relative decrease below which Gauss-Newton hands over to polishing
+_PROMISING = 0.1  # relative decrease that the linear model must not promise then
+_LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to find anything
 
 
 @partial(
@@ -157,13 +159,14 @@ def gauss_newton(
     """
     theta = problem.theta0
     loss = problem.loss(theta)
-    damping = np.zeros(len(theta))
+    damping, largest = np.zeros(len(theta)), np.zeros(len(theta))
     # A network that stalls rests while others go on: no draw depends on the rest of its batch.
     active = np.ones(len(theta), bool)
     for step in range(steps):
         system = problem.linearised(theta, max_dense)
         if step == 0:
             damping = first_damping * system.mean_variance()
+            largest = _LARGEST_DAMPING * system.mean_variance()
         candidate, predicted = damped_step(problem, system, theta, damping)
         new_loss = problem.loss(candidate)
         gain = (loss - new_loss) / np.maximum(loss - predicted, 1e-30)
@@ -171,8 +174,10 @@ def gauss_newton(
         theta = np.where(better[:, None], candidate, theta)
         factor = _damping_factor(gain, better)
         damping = np.where(active, damping * factor, damping)
-        # Small steps under a damping that is about to fall are no stall.
-        active = active & ~(better & (loss - new_loss <= _STALLED * loss) & (factor >= 1))
+        # A small step is no stall if the damping is about to fall, or if the model promised much.
+        is_small = better & (loss - new_loss <= _STALLED * loss)
+        stalled = is_small & (factor >= 1) & (loss - predicted <= _PROMISING * loss)
+        active = active & ~stalled & (damping <= largest)
         loss = np.where(better, new_loss, loss)
         if not active.any():
             return theta, damping, step + 1

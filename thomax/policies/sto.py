@@ -134,8 +134,8 @@ class STOBNTS(_SampleThenOptimise):
     """
 
     steps: int = 60
-    polish: int = 3
-    tolerance: float = 1e-3
+    polish: int = 20
+    tolerance: float = 3e-3
     descent: tuple[int, float] | None = None
 
     @cached_compilation
