@@ -1,11 +1,12 @@
 import jax
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from thomax.kernels import exact_ntk, float64
 from thomax.networks import CNN, MLP
 from thomax.posterior import log_evidence
-from thomax.prior import Prior, default_prior, fit_prior, lift
+from thomax.prior import Prior, _evidence, _prior_loss, default_prior, fit_prior, lift
 
 NETWORK = MLP(2, 64, "erf")
 
@@ -59,6 +60,45 @@ def test_the_chosen_prior_has_more_evidence_than_the_default():
 
     chosen, default = fit_prior(NETWORK, x, y, True), default_prior(NETWORK, True, None)
     assert evidence(chosen) > evidence(default) + 10
+
+
+def log_prior(amplitude_square, ratio, scale):
+    """One observation of unit size, and log-normal factors of e and e^3 about 1 and 0.01."""
+    unit = stats.norm.logpdf(1, scale=np.sqrt(amplitude_square))
+    return unit + stats.norm.logpdf([np.log(scale), np.log(ratio / 0.01) / 3]).sum()
+
+
+def test_the_best_amplitude_is_that_of_evidence_times_priors():
+    """At four points, where the prior counts: against SciPy's densities and line search."""
+    found, expected = [], []
+    for scale, ratio in ((1.0, 0.01), (4.0, 0.25)):
+        x, y = draw_from_prior(scale, 0.1, amplitude=3.0, n=4)
+        with float64():
+            z = np.asarray(lift(x, scale))
+            K = np.asarray(exact_ntk(NETWORK)(z, z))
+        covariance = K + ratio * np.eye(4)
+
+        def loss(log_square, y=y, covariance=covariance, ratio=ratio, scale=scale):
+            square = np.exp(log_square)
+            likelihood = stats.multivariate_normal.logpdf(y, cov=square * covariance)
+            return -likelihood - log_prior(square, ratio, scale)
+
+        best = optimize.minimize_scalar(loss, bounds=(-6, 6), method="bounded")
+        evidence, amplitude = _evidence(K, y, scale, ratio)
+        assert amplitude**2 == pytest.approx(np.exp(best.x), rel=1e-3)
+        found.append(evidence)
+        expected.append(-best.fun)
+    assert found[0] - found[1] == pytest.approx(expected[0] - expected[1], abs=1e-4)
+
+
+def test_the_priors_of_the_ascent_are_those_of_the_grid_and_of_the_dimensions():
+    def expected(p):
+        dimensions = stats.norm.logpdf(p[3:], scale=0.25).sum()
+        return -log_prior(np.exp(p[0]), np.exp(p[1]), np.exp(p[2])) - dimensions
+
+    points = np.random.default_rng(0).normal(size=(5, 6))
+    losses = np.array([[float(_prior_loss(p, 0.25)), expected(p)] for p in points])
+    np.testing.assert_allclose(*(losses - losses[0]).T, rtol=1e-5, atol=1e-5)
 
 
 def test_each_dimension_gets_the_scale_that_made_the_data():

@@ -194,8 +194,8 @@ def _evidence(
 ) -> tuple[float, float]:
     """Return the log evidence at the best amplitude, with weak priors, and that amplitude.
 
-    The priors (log-normal, a factor of three either way for the amplitude) decide while the data
-    are few; the amplitude's acts as one more observation of unit size.
+    The priors decide while the data are few: log-normal ones of the scale (a factor of e either
+    way) and of the ratio (e^3), and for the amplitude one more observation of unit size.
     """
     n = len(y)
     factor = Factor(K, ratio)

@@ -94,22 +94,41 @@ def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
     assert (np.abs(found - nngp) / scale > 5 * four_sigma).any()
 
 
-def test_infinitely_wide_draws_follow_the_exact_posterior():
-    """Pathwise draws: 6,000 of them, with prior networks wide enough that bias is small."""
+def raw(policy, width, **settings):
+    """Return a policy whose law is known: targets as they are, no lifting, given noise."""
+    network = MLP(1, width, "erf")
+    return policy(network, noise_std=0.5, sphere=False, standardise=False, **settings)
+
+
+@pytest.mark.parametrize(
+    ("policy", "draws"),
+    [
+        (raw(STOBNTSLinear, math.inf, prior_width=256), 6000),
+        (raw(STOBNTSLinear, 256), 6000),
+        (raw(STOBNTSLinear, 256, perturb=False, beta=2.0), 6000),
+        (raw(STOBNTS, 256, beta=2.0), 1000),
+        (raw(STOBNTS, 256, perturb=False), 1000),
+    ],
+)
+def test_draws_of_a_policy_follow_the_exact_posterior(policy, draws):
+    """Mean and covariance at three points, by the exact kernel's formulas and the policy's noise.
+
+    The networks are wide enough that their bias is below the four standard errors allowed, and
+    that of 4 / width which is added to them.
+    """
     data = toy(4)
-    policy = STOBNTSLinear(
-        MLP(1, math.inf, "erf"), noise_std=0.3, sphere=False, standardise=False, prior_width=256
-    )
     new = np.array([[0.0, 0.0], [0.9, -0.9], data.x[0]])
-    draws = 6000
     values = np.concatenate(
-        [policy(make_keys(1, 1000, first=1000 * i), data)(new) for i in range(draws // 1000)]
+        [policy(make_keys(1, 500, first=500 * i), data)(new) for i in range(draws // 500)]
     )
     with float64():
         kernel = exact_ntk(policy.network)
         x = data.x.astype(float)
         K, k, prior = (np.asarray(kernel(a, b)) for a, b in ((x, x), (x, new), (new, new)))
-    mean, covariance = mean_and_covariance(K, k, prior, data.y, 0.3)
+    mean, covariance = mean_and_covariance(K, k, prior, data.y, 0.5)
+    if not policy.perturb:
+        covariance = unperturbed_covariance(K, k, prior, 0.5)
+    covariance *= policy.beta**2
     scale = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose((values.mean(0) - mean) / scale, 0, atol=4 / np.sqrt(draws))
     error = (np.cov(values.T) - covariance) / np.outer(scale, scale)
@@ -118,7 +137,8 @@ def test_infinitely_wide_draws_follow_the_exact_posterior():
 
 def test_exact_draws_on_a_finite_set_have_the_same_law_as_pathwise_ones():
     data = toy(4)
-    policy = STOBNTS(MLP(1, math.inf, "erf"), noise_std=0.3)
+    policy = STOBNTS(MLP(1, math.inf, "erf"), beta=2.0)
+    assert abs(policy.prior(data).amplitude - 1) > 0.2  # or it would not matter
     new = np.array([[0.0, 0.0], [0.9, -0.9]])
     exact = policy.on_set(make_keys(2, 8000), data, new)
     pathwise = policy(make_keys(3, 2000), data)(new)
