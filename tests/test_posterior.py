@@ -81,17 +81,3 @@ def test_a_singular_kernel_matrix_gets_just_enough_jitter():
     np.testing.assert_allclose(factor.lower @ factor.lower.T, K, atol=1e-8)
     with pytest.raises(np.linalg.LinAlgError, match="not a kernel"):
         posterior.Factor(-np.eye(2), 0.0)
-
-
-def test_uncertainty_sampling_picks_what_brute_force_picks():
-    rng = np.random.default_rng(4)
-    phi = rng.normal(size=(30, 7))
-    K = phi @ phi.T
-    picked = posterior.uncertainty_sampling(lambda i: K[i], np.diag(K), 12, NOISE)
-    chosen: list[int] = []
-    for _ in range(12):
-        A = K[np.ix_(chosen, chosen)] + NOISE**2 * np.eye(len(chosen))
-        k = K[chosen]
-        left = np.diag(K) - np.einsum("ij,ij->j", k, np.linalg.solve(A, k))
-        chosen.append(int(np.argmax(left)))
-    assert picked == chosen

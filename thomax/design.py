@@ -12,7 +12,7 @@ from thomax.data import pad, padded_size
 from thomax.keys import make_key, stream
 from thomax.parameters import is_whole
 from thomax.pools import Pool
-from thomax.posterior import Factor
+from thomax.posterior import variance
 from thomax.spaces import Space
 
 Params = dict[str, Any]
@@ -79,8 +79,7 @@ def most_uncertain_point(
     k, n = len(before), len(before) + len(rows)
     points = np.concatenate([space.encode(before), rows]) if k else rows
     K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
-    half = Factor(K[:k, :k], noise_std**2).half_solve(K[:k, k:])
-    variances = np.diag(K)[k:] - np.square(half).sum(axis=0)
+    variances = variance(K[:k, :k], K[:k, k:], np.diag(K)[k:], noise_std)
     seen = set(space.index(exclude)) if space.is_finite else set()
     ranked = np.argsort(-variances, kind="stable")
     return _first(params[i] for i in ranked if positions[i] not in seen)

@@ -86,7 +86,7 @@ class MLP:
     def blocks(self, theta: Any, x: Any) -> Blocks:
         """Return the tangent features, one block a layer."""
         shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self._layers(math.prod(x.shape[1:]))]
-        return _dense_blocks(lambda s: self._forward(theta, x, s), shifts)
+        return _signals(lambda s: self._forward(theta, x, s), shifts)
 
     def _layers(self, d: int) -> list[tuple[int, int]]:
         m = int(self.width)
@@ -146,9 +146,8 @@ class CNN:
         """Return the tangent features; a convolution contributes its whole gradients, D = 1."""
         shapes = jax.eval_shape(lambda t, z: self._forward(t, z, None)[1], theta, x)
         shifts = [jnp.zeros(s.shape, x.dtype) for s in shapes]
-        (inputs, _), signals = _signals(lambda s: self._forward(theta, x, s), shifts)
         found: Blocks = []
-        for a, d in zip(inputs, signals, strict=True):
+        for a, d in _signals(lambda s: self._forward(theta, x, s), shifts):
             if d.ndim == 2:
                 found.append((a, d))
             else:  # sum the outer products over the positions of the image
@@ -298,19 +297,14 @@ def _dense(network: MLP | CNN, theta: Any, h: Any, a: int, b: int) -> tuple[Any,
     return used @ weights, theta[(a + 1) * b :], used
 
 
-def _signals(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> tuple[Any, list[Any]]:
+def _signals(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> Blocks:
     """Return layer inputs and D = df/dh: rows are independent, so one sweep serves all of them."""
 
     def total(s: list[Any]) -> tuple[Any, Any]:
         outputs, inputs = forward(s)
-        return outputs.sum(), (inputs, outputs)
+        return outputs.sum(), inputs
 
-    signals, inputs_outputs = jax.grad(total, has_aux=True)(shifts)
-    return inputs_outputs, signals
-
-
-def _dense_blocks(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> Blocks:
-    (inputs, _), signals = _signals(forward, shifts)
+    signals, inputs = jax.grad(total, has_aux=True)(shifts)
     return list(zip(inputs, signals, strict=True))
 
 

@@ -131,24 +131,3 @@ def joint_draws(
     """Turn standard normals (B, N) into draws from N(mean, covariance): exact on a finite set."""
     scale = max(float(np.mean(np.diag(covariance))), 1e-300)
     return mean + normals @ Factor(covariance, jitter * scale).lower.T
-
-
-def uncertainty_sampling(
-    covariance: Callable[[int], np.ndarray], variances: np.ndarray, count: int, noise_std: float
-) -> list[int]:
-    """Pick points one after another, each of largest posterior variance given those before.
-
-    `covariance(i)` returns the prior covariances of candidate i with all N candidates, so N x N
-    never exists: O(N count) memory, O(N count^2) time (the paper's initial design, in n x n form).
-    Further observations go in front: pass their conditioned covariances.
-    """
-    left = np.array(variances, np.float64)
-    columns = np.empty((count, len(left)))
-    picked: list[int] = []
-    for t in range(count):
-        best = int(np.argmax(left))
-        conditioned = covariance(best) - columns[:t, best] @ columns[:t]
-        columns[t] = conditioned / np.sqrt(max(float(left[best]), 0.0) + noise_std**2)
-        left -= columns[t] ** 2
-        picked.append(best)
-    return picked

@@ -14,7 +14,6 @@ from thomax.report.slices import Pair, Slice
 from thomax.report.text import brief, hover, label
 
 _BAND = "rgba(245,158,11,0.22)"
-_TRANSPARENT = "rgba(0,0,0,0)"
 
 
 def importance_bars(importance: Importance) -> Figure:
