@@ -12,7 +12,7 @@ import thomax
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
     {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
-     "posterior", "prior", "quasi_newton", "tangents", "theory", "training"},
+     "posterior", "prior", "quasi_newton", "sequences", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
     {"design", "history", "maximise", "journal", "lines", "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts"},

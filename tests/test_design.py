@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from thomax import Categorical, Float, Int, Pool, Space
+from thomax import Bool, Categorical, Float, Int, Ordinal, Pool, Space
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
 
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
@@ -33,6 +33,42 @@ def test_points_fill_the_cube_evenly(seed):
     points = [quasi_random_point(SQUARE, seed, i, []) for i in range(16)]
     for name in SQUARE.parameters:
         assert sorted(int(16 * p[name]) for p in points) == list(range(16))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "shares"),
+    [
+        (Int(1, 3), [1 / 3] * 3),
+        (Ordinal(["small", "medium", "large"]), [1 / 3] * 3),
+        (Float(0, 1, step=0.25), [0.2] * 5),
+        (Int(1, 4, log=True), np.log([3, 5 / 3, 7 / 5, 9 / 7]) / np.log(9)),
+        (Bool(), [0.5, 0.5]),
+    ],
+)
+def test_every_level_gets_its_share_of_the_first_points(parameter, shares):
+    """The first and the last level too; within one point of the share in each half of 128."""
+    space = Space({"x": Float(0, 1), "p": parameter})
+    points = [quasi_random_point(space, 3, i, []) for i in range(128)]
+    levels = np.bincount([parameter.code_of(p["p"]) for p in points])
+    np.testing.assert_allclose(levels, 128 * np.array(shares), atol=2)
+
+
+def test_points_of_more_columns_than_sequences_have_are_random():
+    space = Space({"c": Categorical([*range(30_000)])})
+    assert quasi_random_point(space, 0, 0, [])["c"] in range(30_000)
+
+
+def test_a_constraint_that_refuses_nearly_all_does_not_take_for_ever():
+    """One point in 720 satisfies it: 100 of them were drawn, where one is enough."""
+    calls = []
+
+    def is_mixture(params):
+        calls.append(params)
+        return sum(params.values()) <= 1
+
+    space = Space({c: Float(0, 1) for c in "abcdef"}, constraint=is_mixture)
+    assert is_mixture(quasi_random_point(space, 0, 0, []))
+    assert len(calls) < 15_000
 
 
 def test_a_point_depends_on_seed_and_number_only():

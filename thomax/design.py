@@ -13,6 +13,7 @@ from thomax.keys import make_key, stream
 from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.posterior import variance
+from thomax.sequences import MOST_DIMENSIONS, sobol_point
 from thomax.spaces import Space
 
 Params = dict[str, Any]
@@ -20,6 +21,7 @@ Covariance = Callable[[np.ndarray], np.ndarray]
 
 _PURPOSE = 11  # the stream of a trial's key
 _CANDIDATES = 1000
+_TRIES = 100  # at a random point that the constraint allows
 _LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
 
 
@@ -74,7 +76,7 @@ def most_uncertain_point(
         rows: np.ndarray = space.at(positions)
         params = space.params(positions)
     else:
-        rows = space.sample(rng, _CANDIDATES)
+        rows = space.sample(rng, _CANDIDATES, tries=_TRIES * _CANDIDATES)
         params, positions = _numbered(space, rows)
     k, n = len(before), len(before) + len(rows)
     points = np.concatenate([space.encode(before), rows]) if k else rows
@@ -91,10 +93,10 @@ def _first(points: Iterable[Params]) -> Params | None:
 
 def _attempts(space: Space, seed: int, number: int) -> Iterator[np.ndarray]:
     """Yield rows to choose from: the wanted one, random ones, and all that a finite space has."""
-    if number < _LONGEST:
-        row = _sobol_row(space, seed, number)
+    if number < _LONGEST and space.dimension <= MOST_DIMENSIONS:
+        row = space.spread(sobol_point(space.dimension, seed % 2**63, number)[None])
         yield row[space.satisfies(row)]
-    yield space.sample(stream(make_key(seed, number), _PURPOSE), 100)
+    yield space.sample(stream(make_key(seed, number), _PURPOSE), 100, tries=100 * _TRIES)
     if space.is_finite:
         yield from (rows for _, rows in space.chunks(_CANDIDATES))
 
@@ -103,12 +105,3 @@ def _numbered(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[in
     """Return the params of rows and their positions, which only points of finite spaces have."""
     params = space.decode(rows)
     return params, space.index(params) if space.is_finite else [None] * len(params)
-
-
-def _sobol_row(space: Space, seed: int, number: int) -> np.ndarray:
-    from scipy.stats import qmc  # here, because importing it takes as long as the rest of thomax
-
-    sequence = qmc.Sobol(space.dimension, scramble=True, rng=np.random.default_rng(seed % 2**63))
-    if number:
-        sequence.fast_forward(number)
-    return space.snap(2 * sequence.random(1) - 1)

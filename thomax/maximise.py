@@ -34,6 +34,7 @@ _RUNNERS_UP = 50  # candidates of a finite space that stand by when better point
 _SMALL = 5_000  # points that are scored whole as fast as they are searched
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
 _ROWS = 4 * CHUNK  # of a finite space read at once
+_TRIES = 100  # at a candidate that a constraint allows: some constraints refuse nearly all
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
@@ -248,7 +249,7 @@ def _search(
                 return None
             point = next(filter(is_new, ranked), None)
             if point is None:
-                point = next(filter(is_new, space.sample(rng, 1000)), None)
+                point = next(filter(is_new, _sample(rng, space, 1000)), None)
             if point is not None:
                 chosen.append(point)
     return chosen
@@ -295,14 +296,22 @@ def _candidates(
     count = search.candidates
     local = int(search.local * count)
     if centres is None or len(centres) == 0 or local == 0:
-        return space.sample(rng, count)
-    return np.concatenate([space.sample(rng, count - local), _around(rng, space, centres, local)])
+        return _sample(rng, space, count)
+    return np.concatenate(
+        [_sample(rng, space, count - local), _around(rng, space, centres, local)]
+    )
+
+
+def _sample(rng: np.random.Generator, space: Space, count: int) -> np.ndarray:
+    """Return random points, some of them again where hardly any satisfies the constraint."""
+    found = space.sample(rng, count, tries=_TRIES * count)
+    return found[np.arange(count) % max(len(found), 1)]
 
 
 def _around(rng: np.random.Generator, space: Space, centres: np.ndarray, count: int) -> np.ndarray:
     """Perturb some parameters of randomly chosen centres, at many scales."""
     x = centres[rng.integers(len(centres), size=count)].astype(np.float64)
-    other = space.sample(rng, count)
+    other = _sample(rng, space, count)
     scale = 0.5 * 10.0 ** -rng.uniform(0, 3, (count, 1))
     share = rng.uniform(min(1.0, 1.5 / len(space.blocks)), min(1.0, 20 / len(space.blocks)), count)
     for block in space.blocks:

@@ -1,11 +1,12 @@
 """Scales: where the codes of a parameter lie in the cube [-1, 1]^d.
 
-Every scale has the same five members, and works on arrays of n codes:
+Every scale has the same six members, and works on arrays of n codes:
 
     width    how many columns it takes
     count    how many codes it has
     place    codes (n,) -> places (n, width)
     nearest  any point of the cube (n, width) -> the codes (n,) closest to it
+    spread   points of [0, 1)^width (n, width) -> codes (n,), even ones where those are
     draw     n random codes
 
 `place(nearest(u))` is a fixed point bit for bit: placing and reading it again changes nothing.
@@ -55,6 +56,10 @@ class Interval:
             above = t * (self.high - self.low)
         return np.where(t == 1, self.high, np.clip(self.low + above, self.low, self.high))
 
+    def spread(self, t: Array) -> Codes:
+        """Return the values at these shares of the scale."""
+        return self.nearest(2 * t - 1)
+
     def draw(self, rng: np.random.Generator, n: int) -> Codes:
         """Draw n values, uniform in the cube."""
         return self.nearest(rng.uniform(-1, 1, (n, 1)))
@@ -88,6 +93,10 @@ class Grid:
             return np.rint((v + 1) * (self._span / 2)).astype(np.int64)
         guess = (np.rint(v * self._span).astype(np.int64) + self._span) // 2
         return _closest(self, v, guess)
+
+    def spread(self, t: Array) -> Codes:
+        """Return the levels in whose equal parts of [0, 1) these shares lie."""
+        return np.minimum((t[:, 0] * self.count).astype(np.int64), self.count - 1)
 
     def draw(self, rng: np.random.Generator, n: int) -> Codes:
         """Draw n levels, all equally likely."""
@@ -123,12 +132,17 @@ class LogGrid:
         guess = np.rint(self.low * np.expm1((v + 1) / 2 * self._log_ratio)).astype(np.int64)
         return _closest(self, v, guess)
 
-    def draw(self, rng: np.random.Generator, n: int) -> Codes:
-        """Draw n levels, log-uniform numbers rounded."""
+    def spread(self, t: Array) -> Codes:
+        """Return the levels at these shares of the logarithmic scale."""
         # Half a unit beyond both ends: otherwise low and high come up half as often as
         # their share of the logarithmic scale.
-        logs = rng.uniform(math.log(self.low - 0.5), math.log(self.low + self.count - 0.5), n)
+        first, last = math.log(self.low - 0.5), math.log(self.low + self.count - 0.5)
+        logs = first + (last - first) * t[:, 0]
         return np.clip(np.rint(np.exp(logs)).astype(np.int64) - self.low, 0, self.count - 1)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Codes:
+        """Draw n levels, log-uniform numbers rounded."""
+        return self.spread(rng.uniform(size=(n, 1)))
 
     @property
     def _log_ratio(self) -> float:
@@ -164,6 +178,10 @@ class OneHot:
     def nearest(self, u: Array) -> Codes:
         """Return the choices with the largest columns."""
         return np.asarray(u.argmax(axis=1))
+
+    def spread(self, t: Array) -> Codes:
+        """Return the choices with the largest columns: all are as likely in a cube."""
+        return self.nearest(t)
 
     def draw(self, rng: np.random.Generator, n: int) -> Codes:
         """Draw n choices, all equally likely."""

@@ -154,14 +154,18 @@ class Space:
             return np.ones(len(np.asarray(x)), dtype=bool)
         return np.array([self._accepts(params) for params in self.decode(x)], dtype=bool)
 
-    def sample(self, rng: np.random.Generator, n: int) -> Array:
-        """Draw independent points, uniform on each parameter's scale, within the constraint."""
+    def sample(self, rng: np.random.Generator, n: int, *, tries: float = math.inf) -> Array:
+        """Draw independent points, uniform on each parameter's scale, within the constraint.
+
+        After so many `tries` it will do with fewer points, but not with none.
+        """
         if self.constraint is None:
             return self._draw(rng, n)
         kept = np.empty((0, self.dimension))
         rejections = 0
-        while len(kept) < n:
+        while len(kept) < n and (tries > 0 or not len(kept)):
             x = self._draw(rng, max(n, 100))
+            tries -= len(x)
             accepted = self.satisfies(x)
             kept = np.concatenate([kept, x[accepted]])
             rejections = 0 if accepted.any() else rejections + len(x)
@@ -171,6 +175,15 @@ class Space:
                     "loosen it, or choose parameters that satisfy it more often."
                 )
         return kept[:n]
+
+    def spread(self, shares: ArrayLike) -> Array:
+        """Return the places of points of [0, 1)^d; even ones fall evenly on a grid's levels.
+
+        To snap them would give a first and last level half of what the others get.
+        """
+        t = np.asarray(shares, dtype=np.float64)
+        columns = self._columns.items()
+        return self._place({n: self.parameters[n].scale.spread(t[:, c]) for n, c in columns})
 
     def index(self, params: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the positions of points of a finite space, from 0 to size - 1."""

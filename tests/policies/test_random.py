@@ -90,6 +90,18 @@ def test_sobol_points_are_those_of_scipy(shape):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+def test_late_sobol_points_are_those_of_scipy():
+    late = make_keys(7, 3, first=190)
+    data = Data(np.zeros((0, 5)), np.zeros(0))
+    expected = 2 * qmc.Sobol(5, scramble=True, rng=np.random.default_rng(7)).random(256) - 1
+    np.testing.assert_allclose(Sobol()(late, data).target, expected[190:193], atol=1e-6)
+
+
+def test_too_many_columns_for_a_sobol_sequence_are_refused():
+    with pytest.raises(ValueError, match="Sobol needs <= 21201 columns, got 30000: use Random"):
+        Sobol()(0, Data(np.zeros((0, 30_000)), np.zeros(0)))
+
+
 def test_sobol_scores_are_maximal_at_its_points():
     space = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
     score = Sobol()(make_keys(7, 3), NOTHING)

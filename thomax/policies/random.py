@@ -11,6 +11,7 @@ import numpy as np
 from thomax.data import Data
 from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, noise_words, white_noise
+from thomax.sequences import MOST_DIMENSIONS, sobol_point
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
 
@@ -88,17 +89,11 @@ class Sobol:
         """Return one score for each key."""
         keys, single = as_keys(key)
         d = int(np.prod(data.x.shape[1:]))
-        target = np.stack([_sobol_point(int(seed), int(i) % _PERIOD, d) for seed, i in keys])
+        if d > MOST_DIMENSIONS:
+            raise ValueError(f"Sobol needs <= {MOST_DIMENSIONS} columns, got {d}: use Random.")
+        points = [sobol_point(d, int(seed), int(i) % _PERIOD) for seed, i in keys]
+        target = (2 * np.stack(points) - 1).astype(np.float32)
         return TargetScore(**_no_units(keys, single), target=target)
-
-
-def _sobol_point(seed: int, index: int, d: int) -> np.ndarray:
-    from scipy.stats import qmc  # here, because importing it takes as long as the rest of thomax
-
-    sequence = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed))
-    if index:  # SciPy refuses to go forward by nothing
-        sequence.fast_forward(index)
-    return np.asarray(2 * sequence.random(1)[0] - 1, np.float32)
 
 
 def _no_units(keys: np.ndarray, single: bool) -> dict[str, Any]:
