@@ -192,7 +192,10 @@ class Optimizer:
             self._append({"enqueue": self.space.validate(params)})
 
     def drop(self, trial: Trial | int) -> None:
-        """Give up an unfinished trial: it no longer counts as pending, and teaches nothing."""
+        """Give up an unfinished trial: it no longer counts as pending, and teaches nothing.
+
+        A finite space does not propose its point again; `enqueue` does.
+        """
         with self._lock:
             self._append({"drop": self._checked_pending(trial)})
 
