@@ -41,7 +41,7 @@ def test_points_fill_the_cube_evenly(seed):
         (Int(1, 3), [1 / 3] * 3),
         (Ordinal(["small", "medium", "large"]), [1 / 3] * 3),
         (Float(0, 1, step=0.25), [0.2] * 5),
-        (Int(1, 4, log=True), np.log([3, 5 / 3, 7 / 5, 9 / 7]) / np.log(9)),
+        (Int(1, 4, log=True), np.log([4, 3, 2, 16 / 9]) / np.log(128 / 3)),  # cells in between
         (Bool(), [0.5, 0.5]),
     ],
 )

@@ -96,7 +96,7 @@ class Grid:
 
     def spread(self, t: Array) -> Codes:
         """Return the levels in whose equal parts of [0, 1) these shares lie."""
-        return np.minimum((t[:, 0] * self.count).astype(np.int64), self.count - 1)
+        return _spread(self, t)
 
     def draw(self, rng: np.random.Generator, n: int) -> Codes:
         """Draw n levels, all equally likely."""
@@ -133,16 +133,15 @@ class LogGrid:
         return _closest(self, v, guess)
 
     def spread(self, t: Array) -> Codes:
-        """Return the levels at these shares of the logarithmic scale."""
-        # Half a unit beyond both ends: otherwise low and high come up half as often as
-        # their share of the logarithmic scale.
-        first, last = math.log(self.low - 0.5), math.log(self.low + self.count - 0.5)
-        logs = first + (last - first) * t[:, 0]
-        return np.clip(np.rint(np.exp(logs)).astype(np.int64) - self.low, 0, self.count - 1)
+        """Return the levels nearest to these shares of the cube's edge."""
+        return _spread(self, t)
 
     def draw(self, rng: np.random.Generator, n: int) -> Codes:
         """Draw n levels, log-uniform numbers rounded."""
-        return self.spread(rng.uniform(size=(n, 1)))
+        # Half a unit beyond both ends: otherwise low and high come up half as often as
+        # their share of the logarithmic scale.
+        logs = rng.uniform(math.log(self.low - 0.5), math.log(self.low + self.count - 0.5), n)
+        return np.clip(np.rint(np.exp(logs)).astype(np.int64) - self.low, 0, self.count - 1)
 
     @property
     def _log_ratio(self) -> float:
@@ -198,6 +197,19 @@ def _rounded(u: Array) -> Array:
     """
     rounded: Array = np.rint(u * 2.0**48) / 2.0**48 + 0.0  # turns -0.0 into 0.0
     return rounded
+
+
+def _spread(scale: Grid | LogGrid, t: Array) -> Codes:
+    """Return the levels nearest to shares t of an edge that goes on for half a step at its ends.
+
+    Without that the first and the last level would get half of what they get in the middle.
+    """
+    if scale.count == 1:
+        return np.zeros(len(t), np.int64)
+    ends = np.array([0, 1, scale.count - 2, scale.count - 1])
+    first, second, last_but_one, last = scale.place(ends)[:, 0]
+    low, high = first - (second - first) / 2, last + (last - last_but_one) / 2
+    return scale.nearest(low + (high - low) * t)
 
 
 def _closest(scale: Grid | LogGrid, u: Array, guess: Codes) -> Codes:

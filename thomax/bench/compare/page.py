@@ -57,9 +57,9 @@ BoTorch's methods see numbers in the unit cube and choices as one column for eac
 after the search; a point that rounding makes an old one is replaced by a random one. Finite spaces
 are listed instead, except for TuRBO. HEBO is left out: it does not install beside NumPy 2.
 
-One at a time BoTorch's methods take up to five minutes a run, by our estimate some 15 hours of a
-core in all: they are compared in batches only, and SMAC one at a time on the development tasks
-only. Further tasks and long runs are run in batches with four methods.
+One at a time BoTorch's methods take up to nine minutes a run, by our estimate some 20 hours of a
+core in all: they are compared in batches only. Further tasks and long runs are run in batches
+with four methods.
 `--batch 1 --methods ...` runs others, and continues what is there.
 """
 

@@ -19,9 +19,8 @@ OURS = "auto"
 METHODS = (OURS, "random", "sobol", *RIVALS)
 VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
-# One at a time a model is fitted for every evaluation: up to five minutes a run.
-_BOTORCH = ("botorch-turbo", "botorch-qlognei", "botorch-ts")
-SLOW_ALONE = {"development": _BOTORCH, "report": (*_BOTORCH, "smac")}
+# One at a time a model is fitted for every evaluation: up to nine minutes a run.
+SLOW_ALONE = ("botorch-turbo", "botorch-qlognei", "botorch-ts")
 # Suites that are run in batches only, with some of the methods.
 IN_BATCHES = {
     "further": (OURS, "random", "optuna-tpe", "optuna-gp"),
@@ -140,7 +139,7 @@ def planned(suite: str, batch: int) -> tuple[str, ...]:
     """Return the methods that a suite is run with at a batch size, unless others are asked for."""
     if suite in IN_BATCHES:
         return IN_BATCHES[suite] if batch > 1 else ()
-    return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE[suite])
+    return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE)
 
 
 def named(method: str, batch: int) -> str:
