@@ -18,14 +18,16 @@ from thomax.commands import COMMANDS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    code = 0
     with _plain_warnings():
         try:
             options = parse(sys.argv[1:] if arguments is None else arguments)
-            code: int = options.act(options) or 0
-            sys.stdout.flush()
+            code = options.act(options) or 0
+            if sys.stdout is not None:  # closed by the caller
+                sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         except (ValueError, ImportError, OSError, RuntimeError, ArithmeticError) as error:
             print(f"thomax: {_one_line(error)}", file=sys.stderr)
             return 2

@@ -96,6 +96,20 @@ def test_a_table_of_points_is_recorded_with_the_types_of_the_space(thomax, asked
     assert [t.value for t in trials()[3:]] == [1, 2, 3]
 
 
+def test_a_parameter_called_trial_does_not_hide_the_number(thomax, space):
+    file = space('trial = {type = "float", low = 0, high = 1}')
+    head, row = thomax("suggest", "lab.jsonl", "--space", file).out.splitlines()
+    assert head.split() == ["trial", "trial"]
+    assert row.split()[0] == "0"
+
+
+def test_a_separator_of_lines_within_a_text_is_no_end_of_a_line(thomax, asked, folder):
+    line = json.dumps({"number": 1, "error": "a\u2028b\u0085c"}, ensure_ascii=False)
+    (folder / "r.jsonl").write_text(line + "\r\n", "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.jsonl").code == 0
+    assert trials()[1].error == "a\u2028b\u0085c"
+
+
 def test_a_table_may_come_from_a_spreadsheet(thomax, asked, folder):
     """TRUE and True are true, and in a column with gaps a whole number is written as 10.0."""
     text = "x,n,kind,size,on,value\n0.25,2.0,a,10.0,TRUE,1\n0.25,2,a,1e1,True,2\n1,1,7.0,1.0,,3\n"
@@ -152,6 +166,7 @@ def test_one_wrong_line_and_nothing_is_recorded(thomax, asked, folder, line, sen
         ("number,value\ninf,1\n", "line 2 needs a whole number or params, got 'inf'"),
         ("number,value\n0,1,2\n", "line 2 has more cells"),
         ("x,colour,value\n0,red,1\n", "line 2: Unknown parameter 'colour'"),
+        (f"number,error\n0,{'x' * 200_000}\n", "line 2 needs to be a line of a table, got: field"),
         ("x,n,kind,size,value\nmuch,1,7,1,1\n", "line 2: Parameter 'x' needs a number"),
     ],
 )

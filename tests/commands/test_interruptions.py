@@ -52,6 +52,21 @@ def is_running(name):
     return True
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_how_a_run_ended_does_not_depend_on_a_reader_that_is_gone(space, program, together):
+    """As in `thomax run ... | tee log` after Ctrl-C, which ends tee first."""
+    reader, writer = os.pipe()
+    command = [sys.executable, "-m", "thomax", "run", space(trials=2)]
+    run = subprocess.Popen(
+        [*command, *program("sys.exit(3)")],
+        stdout=writer,
+        stderr=writer if together else subprocess.DEVNULL,
+    )
+    os.close(writer)
+    os.close(reader)
+    assert run.wait(timeout=60) == 1
+
+
 @pytest.mark.parametrize(
     ("number", "jobs"), [(signal.SIGINT, "2"), (signal.SIGTERM, "1"), (signal.SIGHUP, "1")]
 )

@@ -34,6 +34,13 @@ def test_a_program_is_optimised_and_the_summary_can_be_pasted(thomax, space, pro
     assert done.err == ""
 
 
+def test_paths_of_the_summary_can_be_pasted(thomax, space, program):
+    done = thomax("run", space(), "--journal", "my search.jsonl", *program(PRINT_X))
+    assert "next: thomax report 'my search.jsonl'" in done.out
+    shown = thomax("show", "my search.jsonl", "--top", "1").out
+    assert "(2 more: thomax show 'my search.jsonl' --all)" in shown
+
+
 def test_the_summary_for_machines_is_json_and_minimising_finds_the_least(thomax, space, program):
     done = thomax("run", space(trials=4), "--minimize", "--json", *program(PRINT_X))
     found = json.loads(done.out)

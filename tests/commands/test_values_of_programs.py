@@ -78,3 +78,6 @@ def test_the_last_line_is_the_last_that_is_not_empty():
     assert last_line("1\n 2 \n\n \t\n") == " 2 "
     assert last_line("10%\r100%\r\n0.5") == "0.5"
     assert last_line("") == ""
+    assert (
+        last_line('x\n{"value": 0.5, "note": "a\u2028b"}') == '{"value": 0.5, "note": "a\u2028b"}'
+    )

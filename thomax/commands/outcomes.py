@@ -78,7 +78,7 @@ def _outcome(where: str, row: Mapping[str, Any]) -> Outcome:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in enumerate(path.read_text("utf-8-sig").splitlines(), start=1):
+    for line, text in enumerate(path.read_text("utf-8-sig").split("\n"), start=1):
         if not text.strip():
             continue
         try:
@@ -93,7 +93,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _csv_rows(path: Path, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, restkey="", restval="")
-        for row in reader:
+        for row in _whole_rows(reader, path):
             where = f"{path}, line {reader.line_num}"
             if "" in row:
                 raise ValueError(f"{where} has more cells than there are columns.")
@@ -106,6 +106,14 @@ def _csv_rows(path: Path, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
             else:
                 outcome["params"] = {n: _typed(space.parameters.get(n), filled[n]) for n in filled}
             yield reader.line_num, outcome
+
+
+def _whole_rows(reader: Any, path: Path) -> Iterator[dict[str, str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        where = f"{path}, line {reader.line_num + 1}"
+        raise ValueError(f"{where} needs to be a line of a table, got: {error}.") from None
 
 
 def _typed(parameter: Parameter | None, text: str) -> Any:

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +87,12 @@ def run(options: argparse.Namespace) -> int:
         trials = optimizer.trials
     best = found["best"]
     found["command"] = program.line(best["params"], best["number"]) if best else None
-    print(json.dumps(found) if options.json else _text(found, trials, logs))
-    return _exit_code(found, trials)
+    code, why = _ending(found, trials)
+    with suppress(BrokenPipeError):  # whoever reads may be gone: how it ended stays the same
+        print(json.dumps(found) if options.json else _text(found, trials, logs), flush=True)
+        if why:
+            print(f"thomax: {why}", file=sys.stderr)
+    return code
 
 
 def _number(text: str) -> int | float | str:
@@ -113,28 +119,24 @@ def _settings(options: argparse.Namespace, file: SpaceFile) -> dict[str, Any]:
     return found
 
 
-def _exit_code(found: dict[str, Any], trials: list[Trial]) -> int:
-    """Return the exit code, and say on stderr what it is about."""
+def _ending(found: dict[str, Any], trials: list[Trial]) -> tuple[int, str]:
+    """Return the exit code and what it is about."""
     journal, counts = found["journal"], found["counts"]
     failed = [t.error or "" for t in trials if t.state == "failed"]
     if found["stopped"] == "interrupted":
         count = counts["pending"]
         pending = f" with {count} trial{'' if count == 1 else 's'} pending" if count else ""
-        print(f"thomax: stopped{pending}; the same command goes on from here", file=sys.stderr)
-        return 130
+        return 130, f"stopped{pending}; the same command goes on from here"
     if found["stopped"] == "failures":
         again = f"remove {journal} and " if found["best"] is None else ""
-        print(
-            "thomax: stopped, because the first trials of the run all failed; mend the program, "
-            f"then {again}run the same command again. The last failure: {failed[-1]}",
-            file=sys.stderr,
+        return 1, (
+            "stopped, because the first trials of the run all failed; mend the program, "
+            f"then {again}run the same command again. The last failure: {failed[-1]}"
         )
-        return 1
     if found["best"] is None:
         reason = f"; the last failure: {failed[-1]}" if failed else ""
-        print(f"thomax: no trial was successful{reason}", file=sys.stderr)
-        return 1
-    return 0
+        return 1, f"no trial was successful{reason}"
+    return 0, ""
 
 
 _WHY = {
@@ -155,5 +157,5 @@ def _text(found: dict[str, Any], trials: list[Trial], logs: Path) -> str:
         )
         lines += [f"  {name} = {cell(value)}" for name, value in best["params"].items()]
         lines.append(f"again: {found['command']}")
-    lines.append(f"next: thomax report {found['journal']}")
+    lines.append(f"next: thomax report {shlex.quote(str(found['journal']))}")
     return "\n".join(lines)

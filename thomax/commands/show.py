@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,4 +50,4 @@ def _print(found: dict[str, Any], chosen: list[Trial], hidden: int) -> None:
     if chosen:
         print(f"\n{table([trial_row(trial) for trial in chosen])}")
     if hidden:
-        print(f"({hidden} more: thomax show {found['journal']} --all)")
+        print(f"({hidden} more: thomax show {shlex.quote(str(found['journal']))} --all)")

@@ -8,7 +8,8 @@ from pathlib import Path
 from thomax.commands.journals import open_again
 from thomax.commands.settings import DEFAULTS
 from thomax.commands.spacefile import read_space_file
-from thomax.commands.texts import cell, table
+from thomax.commands.summaries import param_cells
+from thomax.commands.texts import table
 from thomax.optimizer import Optimizer
 
 EXAMPLES = """examples:
@@ -40,11 +41,7 @@ def _suggest(options: argparse.Namespace) -> None:
         for trial in trials:
             print(json.dumps({"number": trial.number, "params": trial.params}))
     elif trials:
-        rows = [
-            {"trial": str(t.number)} | {name: cell(value) for name, value in t.params.items()}
-            for t in trials
-        ]
-        print(table(rows))
+        print(table([{"trial": str(t.number)} | param_cells(t, ("trial",)) for t in trials]))
 
 
 def _opened(journal: Path, space: Path | None) -> Optimizer:

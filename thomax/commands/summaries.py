@@ -1,6 +1,6 @@
 """What there is to say about a search: counts, the best trial, rows of tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -43,11 +43,14 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return f"{total} trial{'' if total == 1 else 's'}" + (f" ({parts})" if parts else "")
 
 
+def param_cells(trial: Trial, taken: Collection[str]) -> dict[str, str]:
+    """Return a trial's params as cells; one that is called like another column gets a space."""
+    return {f"{n} " if n in taken else n: cell(value) for n, value in trial.params.items()}
+
+
 def trial_row(trial: Trial) -> dict[str, str]:
     """Return a trial as a row of a table."""
     value = "" if trial.value is None else f"{trial.value:.6g}"
     row = {"trial": str(trial.number), "state": trial.state, "value": value}
-    # A parameter may have the name of another column.
-    params = {f"{n} " if n in row or n == "error" else n: v for n, v in trial.params.items()}
-    row |= {name: cell(value) for name, value in params.items()}
+    row |= param_cells(trial, taken=(*row, "error"))
     return row | ({"error": cell(trial.error.partition("\n")[0])} if trial.error else {})

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,9 @@ class ValueRule:
 
 def last_line(output: str) -> str:
     """Return the last line that is not empty."""
-    return next((line for line in reversed(output.splitlines()) if line.strip()), "")
+    # Not splitlines: JSON may hold its other ends of lines, such as U+2028.
+    lines = re.split(r"[\r\n]", output)
+    return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def _number_or_object(text: str) -> Any:
