@@ -116,6 +116,58 @@ def test_another_search_is_not_mixed_into_a_study():
         to_study(run(direction="maximize"), study)
 
 
+@pytest.mark.parametrize("told", [0, 2])
+def test_another_search_of_the_same_space_is_not_mixed_in_either(told):
+    """Its values would belong to the points of the first, or be left out without a word."""
+    searches = [Optimizer({"x": Float(0, 1)}, seed=seed) for seed in (0, 7)]
+    for search, count in zip(searches, (told, 2), strict=True):
+        for trial in search.ask(2)[:count]:
+            search.tell(trial, float(trial.number))
+    study = to_study(searches[0])
+    before = study.trials
+    with pytest.raises(ValueError, match=r"same search, but trial 0 .* give another study_name"):
+        to_study(searches[1], study)
+    assert study.trials == before
+    again = Optimizer({"x": Float(0, 1)}, seed=0)
+    again.tell(again.ask(), 5.0)  # the same point with another value
+    if told:
+        with pytest.raises(ValueError, match=r"with value 0\.0, got .* with value 5\.0"):
+            to_study(again, study)
+
+
+def test_optunas_own_trials_are_known_when_they_come_back():
+    study = optuna.create_study(direction="maximize")
+
+    def objective(trial):
+        x, n = trial.suggest_float("x", -1, 1, step=0.1), trial.suggest_int("n", 1, 9)
+        if n > 7:
+            raise optuna.TrialPruned
+        return -(x**2) - n
+
+    study.optimize(objective, n_trials=8)
+    search = from_study(study, seed=0)
+    search.tell({"x": 0.3, "n": 2}, 1.0)
+    search.ask()
+    assert len(to_study(search, study).trials) == len(search.trials) == 10
+    search.tell(9, 2.0)
+    assert len(to_study(search, study).trials) == 10
+    study.enqueue_trial({"x": 0.5, "n": 3})
+    study.optimize(objective, n_trials=1)
+    further = from_study(study, seed=1)
+    assert len(to_study(further, study).trials) == len(further.trials) == 11
+    assert study.trials[9].value == 2.0
+
+
+def test_a_constraint_that_optuna_does_not_hold_has_to_be_given_again():
+    space = Space({"x": Float(0, 1)}, constraint=lambda p: p["x"] > 0.5)
+    search = Optimizer(space, seed=0)
+    search.tell(search.ask(), 1.0)
+    study = to_study(search)
+    with pytest.raises(ValueError, match=r"pass space=Space\(\.\.\., constraint=\.\.\.\)"):
+        from_study(study)
+    assert all(t.params["x"] > 0.5 for t in from_study(study, space=space, seed=1).ask(6))
+
+
 def test_choices_that_optuna_confuses_are_refused():
     with pytest.raises(ValueError, match=r"True is 1 .* for 'c'"):
         to_study(Optimizer({"c": Categorical([True, 1, "text"])}))
@@ -224,7 +276,7 @@ def test_every_state_of_optuna_has_a_meaning():
 def test_trials_that_do_not_fit_are_named():
     study = optunas(6)
     added(study, "x", FloatDistribution(-5, 5), 1.0)  # c is missing
-    with pytest.warns(UserWarning, match=r"Trials \[6\] have parameters"):
+    with pytest.warns(UserWarning, match=r"Trials \[6\] do not fit .* Parameter 'c' is missing"):
         optimizer = from_study(study)
     assert len(optimizer.trials) == 6
 

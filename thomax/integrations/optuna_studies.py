@@ -13,6 +13,7 @@ The study keeps the description of the space and every trial its thomax number a
 import math
 import os
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,8 +59,8 @@ def to_study(
     """Copy the trials of an optimiser, or of a journal file, into an Optuna study.
 
     Without a `study` one is created in `storage`, or continued if it exists under this name (by
-    default the journal's). Copying again adds what is new. A journal is read, not locked: it may
-    be in use.
+    default the journal's). Copying again adds what is new, also to a study that `from_study` has
+    read. A journal is read, not locked: it may be in use.
 
     Example:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -77,15 +78,16 @@ def to_study(
             load_if_exists=True,
         )
     _require_same_search(study, run)
-    study.set_user_attr(_SPACE, run.description)
     known_distributions = distributions(run.description)
+    frozen = {trial.number: _frozen(trial, known_distributions) for trial in run.trials}
     present = study.get_trials(deepcopy=False)
-    known = {t.user_attrs[_NUMBER]: t for t in present if _NUMBER in t.user_attrs}
-    for trial in run.trials:
-        if trial.number not in known:
-            study.add_trial(_frozen(trial, known_distributions))
-        elif not known[trial.number].state.is_finished():
-            _finish(study, known[trial.number], trial)
+    lacking, ended = _compared(present, frozen, study.study_name)
+    study.set_user_attr(_SPACE, run.description)
+    by_number = {trial.number: trial for trial in run.trials}
+    for number, running in ended.items():
+        _finish(study, running, by_number[number])
+    for number in lacking:
+        study.add_trial(frozen[number])
     return study
 
 
@@ -119,11 +121,12 @@ def from_study(study: Any, **options: Any) -> Optimizer:
         )
     # Waiting ones last: what is enqueued comes first when asked.
     trials.sort(key=lambda t: t.state == TrialState.WAITING)
-    left_out = [t.number for t in trials if not _copied(optimizer, t)]
+    refusals = {t.number: _refusal(optimizer, t) for t in trials}
+    left_out = {number: why for number, why in refusals.items() if why is not None}
     if left_out:
+        why = next(iter(left_out.values()))
         warnings.warn(
-            f"Trials {left_out} have parameters that the space does not: left them out. "
-            "Pass a space that holds them.",
+            f"Trials {[*left_out]} do not fit the space: left them out. (The first: {why})",
             stacklevel=2,
         )
     return optimizer
@@ -160,6 +163,51 @@ def _require_same_search(study: Any, run: _Run) -> None:
             f"to_study needs a study of the same space, but {study.study_name!r} holds trials of "
             "another: give another study_name."
         )
+
+
+def _compared(
+    present: list[Any], ours: Mapping[int, Any], study_name: str
+) -> tuple[list[int], dict[int, Any]]:
+    """Return the numbers that a study lacks, and its running trials that have ended since.
+
+    A trial that has another number there, or none because it was Optuna's first, is known by its
+    params and its outcome. One of the same number with others is of another search.
+    """
+    numbered = {t.user_attrs[_NUMBER]: t for t in present if _NUMBER in t.user_attrs}
+    unclaimed = Counter(map(_content, present))
+    lacking: list[int] = []
+    ended: dict[int, Any] = {}
+    for number, trial in ours.items():
+        there: Any = numbered.get(number)
+        same_point = there is not None and _marks(there) == _marks(trial)
+        if same_point and not there.state.is_finished():
+            unclaimed[_content(there)] -= 1
+            if trial.state.is_finished():
+                ended[number] = there
+        elif unclaimed[_content(trial)] > 0:
+            unclaimed[_content(trial)] -= 1
+        elif there is None:
+            lacking.append(number)
+        elif not same_point or trial.state.is_finished():
+            raise ValueError(
+                f"to_study needs a study of the same search, but trial {number} of {study_name!r} "
+                f"was {there.params} with value {there.value}, got {trial.params} with value "
+                f"{trial.value}: give another study_name."
+            )
+    return lacking, ended
+
+
+def _content(trial: Any) -> tuple[Any, ...]:
+    """Return what is learnt from a trial."""
+    finished = trial.state.is_finished()
+    value = observed_value(trial) if finished else math.nan
+    return _marks(trial), finished, None if math.isnan(value) else value
+
+
+def _marks(trial: Any) -> tuple[str, ...]:
+    """Return params as text; steps of a grid may differ in their last digit."""
+    params = sorted(trial.params.items())
+    return tuple(f"{n}={v:.12g}" if isinstance(v, float) else f"{n}={v!r}" for n, v in params)
 
 
 def distributions(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,6 +273,11 @@ def _space_of(study: Any, trials: list[Any]) -> Space:
             "from_study needs the candidates of this study's pool, which Optuna does not hold: "
             "pass space=Pool(...)."
         )
+    if description.get("constraint"):
+        raise ValueError(
+            "from_study needs the constraint of this study's space, which Optuna does not hold: "
+            "pass space=Space(..., constraint=...)."
+        )
     return Space.from_description(description)
 
 
@@ -266,15 +319,15 @@ def _widest(name: str, distributions: list[Any]) -> Parameter:
     return Float(low, high, log=log, step=step)
 
 
-def _copied(optimizer: Optimizer, trial: Any) -> bool:
-    """Tell the optimiser of a trial that is no longer waiting; say whether it fits the space."""
+def _refusal(optimizer: Optimizer, trial: Any) -> str | None:
+    """Copy a trial, or say why it does not fit the space."""
     params = pending_params(trial)
     if isinstance(optimizer.space, Pool):
         params = {"index": params.get("index")}
     try:
         params = optimizer.space.validate(params)
-    except ValueError:
-        return False
+    except ValueError as error:
+        return str(error)
     dropped = trial.user_attrs.get(_STATE) == "dropped"
     if trial.state == TrialState.WAITING:
         optimizer.enqueue(params)
@@ -286,7 +339,7 @@ def _copied(optimizer: Optimizer, trial: Any) -> bool:
     else:
         value = observed_value(trial)
         optimizer.tell(params, value, error=_why_failed(trial) if math.isnan(value) else None)
-    return True
+    return None
 
 
 def _why_failed(trial: Any) -> str:
