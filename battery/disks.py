@@ -16,6 +16,7 @@ from battery.part import Part
 from battery.sentences import raised
 from battery.workers import Facts, answer_of, opened
 from thomax import cli
+from thomax.commands import show
 from thomax.journal import Journal
 from thomax.salvage import repair
 
@@ -301,5 +302,6 @@ def write_where_it_is_forbidden(folder: Path, _: int) -> Facts:
 
 
 def _shows(path: Path) -> bool:
+    assert show  # imported before: another user may not be able to read Python's own files
     with contextlib.redirect_stdout(io.StringIO()):
         return cli.main(["show", str(path)]) == 0

@@ -123,8 +123,10 @@ class STOBNTS(_SampleThenOptimise):
 
     Training is damped Gauss-Newton in function space (`steps` at most) and a polishing phase
     (`polish` iterations at most), until the gradient's norm has fallen by `tolerance`; every draw
-    carries a `certificate`. Setting `descent=(steps, learning_rate)` trains by plain gradient
-    descent instead, as the paper does. The other settings are those of STOBNTSLinear.
+    carries a `certificate`. ReLU networks that it shows to be far from trained, as with many
+    points and little noise, need more polishing (`polish=50`). Setting
+    `descent=(steps, learning_rate)` trains by plain gradient descent instead, as the paper does.
+    The other settings are those of STOBNTSLinear.
 
     Example:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -134,8 +136,8 @@ class STOBNTS(_SampleThenOptimise):
     """
 
     steps: int = 60
-    polish: int = 20
-    tolerance: float = 3e-3
+    polish: int = 3
+    tolerance: float = 1e-3
     descent: tuple[int, float] | None = None
 
     @cached_compilation
