@@ -1,4 +1,4 @@
-"""Scrambled Sobol sequences: point i of a sequence, without the points before it."""
+"""Scrambled Sobol sequences: any point of one, whether or not the others were asked for."""
 
 from functools import lru_cache
 

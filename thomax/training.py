@@ -165,8 +165,8 @@ def gauss_newton(
     for step in range(steps):
         system = problem.linearised(theta, max_dense)
         if step == 0:
-            damping = first_damping * system.mean_variance()
-            largest = _LARGEST_DAMPING * system.mean_variance()
+            scale = system.mean_variance()
+            damping, largest = first_damping * scale, _LARGEST_DAMPING * scale
         candidate, predicted = damped_step(problem, system, theta, damping)
         new_loss = problem.loss(candidate)
         gain = (loss - new_loss) / np.maximum(loss - predicted, 1e-30)

@@ -121,7 +121,7 @@ def from_study(study: Any, **options: Any) -> Optimizer:
         )
     # Waiting ones last: what is enqueued comes first when asked.
     trials.sort(key=lambda t: t.state == TrialState.WAITING)
-    refusals = {t.number: _refusal(optimizer, t) for t in trials}
+    refusals = {t.number: _copy_or_refuse(optimizer, t) for t in trials}
     left_out = {number: why for number, why in refusals.items() if why is not None}
     if left_out:
         why = next(iter(left_out.values()))
@@ -319,7 +319,7 @@ def _widest(name: str, distributions: list[Any]) -> Parameter:
     return Float(low, high, log=log, step=step)
 
 
-def _refusal(optimizer: Optimizer, trial: Any) -> str | None:
+def _copy_or_refuse(optimizer: Optimizer, trial: Any) -> str | None:
     """Copy a trial, or say why it does not fit the space."""
     params = pending_params(trial)
     if isinstance(optimizer.space, Pool):
