@@ -3,7 +3,7 @@
 Point i of a design depends only on the seed, on i, and on the points that came before.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,13 @@ def design_length(initial: Any, space: Space | Pool) -> int:
 
 
 def quasi_random_point(
-    space: Space | Pool, seed: int, number: int, exclude: Sequence[Mapping[str, Any]]
+    space: Space | Pool, seed: int, number: int, seen: Collection[int]
 ) -> Params | None:
-    """Return point `number` of a scrambled Sobol sequence, a random one if it is excluded or late.
+    """Return point `number` of a scrambled Sobol sequence, a random one if it is seen or late.
 
-    A pool is walked in a random order. None means that a finite space is exhausted.
+    A pool is walked in a random order. `seen` are positions in a finite space; None means that
+    there are no others.
     """
-    seen = set(space.index(exclude)) if space.is_finite else set()
     if isinstance(space, Pool):
         walk = stream(make_key(seed), _PURPOSE).permutation(space.size)
         order = np.roll(walk, -(number % space.size))
@@ -62,7 +62,7 @@ def most_uncertain_point(
     seed: int,
     number: int,
     before: Sequence[Mapping[str, Any]],
-    exclude: Sequence[Mapping[str, Any]],
+    seen: Collection[int],
     covariance: Covariance,
     noise_std: float,
 ) -> Params | None:
@@ -82,7 +82,6 @@ def most_uncertain_point(
     points = np.concatenate([space.encode(before), rows]) if k else rows
     K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
     variances = variance(K[:k, :k], K[:k, k:], np.diag(K)[k:], noise_std)
-    seen = set(space.index(exclude)) if space.is_finite else set()
     ranked = np.argsort(-variances, kind="stable")
     return _first(params[i] for i in ranked if positions[i] not in seen)
 

@@ -83,6 +83,7 @@ class Optimizer:
         self._replicates = replicates
         self._history = History()
         self._rows: dict[int, np.ndarray] = {}
+        self._positions: dict[int, int] = {}
         self._lock = threading.RLock()
         self.seed, self._journal = self._open(journal, seed)
 
@@ -345,11 +346,20 @@ class Optimizer:
     def _excluded(self) -> list[Params]:
         return [] if self._replicates else [t.params for t in self._history.listed()]
 
+    def _seen(self) -> set[int]:
+        """Return where in a finite space points may not return, remembered."""
+        if self._replicates or not self.space.is_finite:
+            return set()
+        new = [t for t in self._history.listed() if t.number not in self._positions]
+        positions = self.space.index([t.params for t in new])
+        self._positions |= {t.number: i for t, i in zip(new, positions, strict=True)}
+        return set(self._positions.values())
+
     def _initial_point(self) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
         number = self._next_number()
         if self._initial != "uncertainty":
-            return quasi_random_point(self.space, self.seed, number, self._excluded())
+            return quasi_random_point(self.space, self.seed, number, self._seen())
         covariance = getattr(self.policy, "covariance", None)
         if covariance is None:
             raise ValueError(
@@ -360,7 +370,7 @@ class Optimizer:
         noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
         before = [t.params for t in self._history.listed()]
         return most_uncertain_point(
-            self.space, self.seed, number, before, self._excluded(), covariance, noise_std
+            self.space, self.seed, number, before, self._seen(), covariance, noise_std
         )
 
     def _data(self) -> Data:

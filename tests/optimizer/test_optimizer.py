@@ -193,6 +193,15 @@ def test_proposals_differ_from_what_is_pending():
     assert len({*points}) == 28
 
 
+def test_a_large_first_batch_looks_up_each_point_but_a_few_times(monkeypatch):
+    """All points before a point were looked up for it: half a million for 1,000 of them."""
+    looked_up = []
+    index = Space.index
+    monkeypatch.setattr(Space, "index", lambda *a: looked_up.append(len(a[1])) or index(*a))
+    assert len(optimizer({"b": Int(1, 10_000)}).ask(100)) == 100
+    assert 100 <= sum(looked_up) <= 1000
+
+
 @pytest.mark.parametrize("initial", [2, 50, "uncertainty"])
 def test_an_exhausted_space_is_said_to_be_so(initial):
     search = optimizer({"b": Int(0, 5)}, initial=initial)

@@ -195,7 +195,8 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
                     f"Trial {trial.number} is quasi-random, because the model failed ({reason}).",
                     stacklevel=2,
                 )
-        point = quasi_random_point(view.space, self.seed, trial.number, exclude)
+        seen = set(view.space.index(exclude)) if view.space.is_finite else set()
+        point = quasi_random_point(view.space, self.seed, trial.number, seen)
         return _own(view, point or {})
 
     def _policy_point(
