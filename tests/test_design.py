@@ -164,6 +164,14 @@ def test_uncertainty_sampling_repeats_nothing_and_ends(name):
     assert next_uncertain(space, points, exclude=[]) is not None
 
 
+def test_uncertainty_sampling_finds_the_last_points_that_chance_misses():
+    pool = Pool(np.random.default_rng(0).normal(size=(1500, 2)))
+    for last in range(3):
+        seen = [i for i in range(1500) if i != last]
+        found = most_uncertain_point(pool, 0, 1499, pool.params([5]), seen, covariance, 0.1)
+        assert found == {"index": last}
+
+
 def test_uncertainty_sampling_spreads_over_a_continuous_space():
     points = []
     for _ in range(5):

@@ -203,6 +203,39 @@ def test_what_is_no_number_fails_its_trial_only(batch):
     assert search.best.value == 2.0
 
 
+class Unspeakable(Exception):
+    """An error that fails while it is shown."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+class Deleted:
+    """A value that is no longer there, like the arrays of some libraries."""
+
+    def item(self):
+        raise RuntimeError("deleted")
+
+    def __repr__(self):
+        raise RuntimeError("deleted")
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_values_and_errors_that_fail_when_looked_at_fail_their_trial_only(batch):
+    def objective(params):
+        if params["x"] < 0:
+            raise Unspeakable
+        return Deleted()
+
+    search = optimizer(initial=6)
+    run(search, objective, 6, batch=batch)
+    errors = {t.error[:48] for t in search.trials}
+    assert errors == {
+        "Unspeakable: it cannot say why",
+        "ValueError: tell needs a number as value, got <D",
+    }
+
+
 def test_an_objective_that_always_fails_says_so():
     search = optimizer()
     run(search, lambda p: p["z"], 3)
@@ -259,6 +292,25 @@ def test_an_interrupted_callback_loses_nothing(path, batch):
     assert states == ["complete"] * (4 if batch == 1 else 6)
     search.close()
     assert [t.state for t in optimizer(journal=path, initial=12).trials] == states
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_an_interrupt_while_a_value_is_written_loses_nothing(path, batch, monkeypatch):
+    """The disk may take long, and the evaluation took longer."""
+    search, fsync = optimizer(journal=path, initial=12), os.fsync
+
+    def interrupted(fd):
+        if b'"tell": 3' in path.read_bytes():
+            monkeypatch.setattr(os, "fsync", fsync)
+            raise KeyboardInterrupt
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(search, hill, 12, batch=batch, synchronous=True)
+    assert [t.state for t in search.trials] == ["complete"] * 4
+    search.close()
+    assert optimizer(journal=path, initial=12).trials == search.trials
 
 
 def test_an_interrupt_leaves_what_still_runs_pending(path):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from thomax.optimizer import Optimizer
 from thomax.pools import Pool
 
 
@@ -105,6 +106,27 @@ def test_tables_become_numbers_signs_and_one_hot_columns(table):
     solvent = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
     np.testing.assert_array_equal(x[:, 3:6], solvent)
     np.testing.assert_array_equal(x[:, 6:], [[1, 0], [0, 1], [1, 0], [1, 0]])
+
+
+def test_numbers_in_columns_of_objects_are_numbers(table):
+    """A table made of rows, or of an array with texts in it, has objects in all columns."""
+    assert Pool(table.astype(object)).shape == Pool(table).shape == (8,)
+    np.testing.assert_array_equal(everything(Pool(table.astype(object))), everything(Pool(table)))
+    mixed = Pool(pd.DataFrame({"a": ["low", np.int64(3), 3, 2.5]}))
+    assert mixed.shape == (3,)
+    assert [p["a"] for p in mixed.params(range(4))] == ["low", 3, 3, 2.5]
+
+
+def test_names_are_compared_when_a_candidate_is_given_with_one(tmp_path):
+    path = tmp_path / "run.jsonl"
+    features = np.arange(3.0)[:, None]
+    pool = Pool(features, names=["a", "b", "c"])
+    assert pool.validate({"index": 1}) == pool.validate({"index": 1, "name": "b"})
+    with Optimizer(pool, seed=0, journal=path) as search:
+        search.tell({"index": 2}, 1.0)
+    with pytest.raises(ValueError, match="Candidate 2 is called 'a', got the name 'c'"):
+        Optimizer(Pool(features, names=["c", "b", "a"]), seed=0, journal=path)
+    assert len(Optimizer(pool, seed=0, journal=path).trials) == 1
 
 
 def test_params_show_the_row_as_python_scalars(table):
@@ -311,13 +333,17 @@ def with_hole(shape, place, hole=np.nan):
         ),
         (
             lambda: Pool(pd.DataFrame({"a": [(1,)]})),
-            "Pool needs numbers, bools or strings, got (1,) in column 'a': convert it.",
+            "Pool needs finite numbers, bools or strings, got (1,) in column 'a': convert it.",
         ),
         (
             lambda: Pool(pd.DataFrame({"a": [str(i) for i in range(1001)]})),
             "Pool needs at most "
             "1000 distinct values per column of strings, got 1001 in column 'a': drop it, or "
             "encode it as numbers.",
+        ),
+        (
+            lambda: Pool(pd.DataFrame({"a": ["low", np.inf]})),
+            "Pool needs finite numbers, bools or strings, got inf in column 'a': convert it.",
         ),
         (
             lambda: Pool(pd.DataFrame({"index": [1]})),
@@ -351,7 +377,7 @@ def with_hole(shape, place, hole=np.nan):
         ),
         (
             lambda: Pool(np.eye(2), names=["a"]),
-            "names needs one name for each of 2 candidates, got ['a'].",
+            "names needs one name for each of 2 candidates, got 1.",
         ),
         (
             lambda: Pool(np.eye(2), names="ab"),

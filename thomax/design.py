@@ -83,7 +83,9 @@ def most_uncertain_point(
     K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
     variances = variance(K[:k, :k], K[:k, k:], np.diag(K)[k:], noise_std)
     ranked = np.argsort(-variances, kind="stable")
-    return _first(params[i] for i in ranked if positions[i] not in seen)
+    found = _first(params[i] for i in ranked if positions[i] not in seen)
+    # All of them may be seen, and others of a finite space not.
+    return found or quasi_random_point(space, seed, number, seen)
 
 
 def _first(points: Iterable[Params]) -> Params | None:

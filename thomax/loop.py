@@ -122,7 +122,7 @@ def _run_here(supply: _Supply, objective: Objective, finish: Callable[..., None]
     while trials := supply.take(1):
         for trial in trials:
             try:
-                value, error = objective(trial.params), None
+                value, error = objective(dict(trial.params)), None
             except Exception as raised:
                 value, error = None, raised
             finish(trial, value, error)
@@ -141,7 +141,7 @@ def _run_there(
     try:
         while True:
             for trial in supply.take(batch - len(running)):
-                running[workers.submit(objective, trial.params)] = trial
+                running[workers.submit(objective, dict(trial.params))] = trial
             if not running:
                 return
             for future in _ended(running, whole=synchronous):
@@ -204,7 +204,17 @@ def _workers(executor: Any, batch: int) -> Iterator[Any]:
 
 
 def _tell(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial:
-    """Record what the objective returned; what is no number fails the trial, not the run."""
+    """Record what the objective returned, also if Ctrl-C comes in between: it may be of hours."""
+    try:
+        return _told(optimizer, trial, value, error)
+    except KeyboardInterrupt:
+        if any(t.number == trial.number for t in optimizer.pending):
+            _told(optimizer, trial, value, error)
+        raise
+
+
+def _told(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial:
+    """Record the value; what is no number fails the trial, not the run."""
     if error is not None:
         return optimizer.tell(trial, error=error)
     try:

@@ -10,6 +10,7 @@ import math
 import os
 import secrets
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 
 from thomax.data import Data
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
-from thomax.history import History
+from thomax.history import History, checked_outcome
 from thomax.journal import Journal, Trial
 from thomax.keys import make_keys
 from thomax.loop import Callback, Objective, StopReason, run
@@ -178,7 +179,7 @@ class Optimizer:
         NaN, infinity, None or an `error` record a failed evaluation: the model learns from it
         where not to go.
         """
-        number, failure = _checked_value(value, error)
+        number, failure = checked_outcome(value, error)
         with self._lock:
             if isinstance(trial, Mapping):
                 params = self.space.validate(trial)
@@ -378,7 +379,8 @@ class Optimizer:
         told, shape = self._history.told, self.space.shape
         x = np.array([self._row(t) for t in told]).reshape(-1, *shape)
         values = [math.nan if t.value is None else self._sign * t.value for t in told]
-        pending = np.array([self._row(t) for t in self.pending]).reshape(-1, *shape)
+        pending = np.array([self._row(t) for t in self._history.listed("pending")])
+        pending = pending.reshape(-1, *shape)
         return Data(x, np.array(values), pending)
 
     def _row(self, trial: Trial) -> np.ndarray:
@@ -416,14 +418,22 @@ class Optimizer:
 
     def _checked_pending(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else trial
-        pending = [t.number for t in self.pending]
-        if not is_whole(number) or number not in pending:
+        known = self._history.trials.get(int(number)) if is_whole(number) else None
+        if known is None or known.state != "pending":
+            pending = [t.number for t in self._history.listed("pending")]
             shown = pending if len(pending) <= 10 else [*pending[:10], "..."]
             raise ValueError(
                 f"Trial {number!r} is not pending (pending: {shown}). "
                 "Tell each trial that `ask` returned exactly once."
             )
-        return int(number)
+        if isinstance(trial, Trial) and trial.params != known.params:
+            warnings.warn(
+                f"Trial {number} was asked for with {known.params}, got one with {trial.params}: "
+                "what came of it counts for the former. Tell trials to the optimizer that they "
+                "are from, and evaluate copies of their params if you change them.",
+                stacklevel=3,
+            )
+        return known.number
 
 
 def _checked_seed(seed: Any) -> int:
@@ -435,25 +445,3 @@ def _checked_seed(seed: Any) -> int:
 def _copy(trial: Trial) -> Trial:
     """Hand out a trial of the caller's own: what is done to its params stays there."""
     return replace(trial, params=dict(trial.params))
-
-
-def _checked_value(
-    value: Any, error: str | BaseException | None
-) -> tuple[float | None, str | None]:
-    """Return a finite value, or None and the reason why there is none."""
-    if error is not None:
-        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        return None, text[:1000]
-    if value is None:
-        return None, "no value"
-    try:
-        plain = value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
-        if isinstance(plain, str | bytes | bool | complex) or np.ndim(plain) != 0:
-            raise TypeError
-        number = float(plain)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"tell needs a number as value, got {value!r}: pass a float, "
-            "or error=... for a failed evaluation."
-        ) from None
-    return (number, None) if math.isfinite(number) else (None, f"the value was {number}")

@@ -62,6 +62,7 @@ class Pool:
         self.shape = self._source.shape[1:]
         self.size: int = self._source.shape[0]
         self.checksum = digest.hexdigest()
+        self._is_named = names is not None
         if names is not None:
             self._shown["name"] = _checked_names(names, self.size, self._shown)
 
@@ -95,7 +96,7 @@ class Pool:
         ]
 
     def validate(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the params of the candidate with this index; its other keys are not compared."""
+        """Return the params of the candidate with this index; of the rest its name is compared."""
         if not isinstance(params, Mapping):
             raise TypeError(f"params needs a mapping such as {{'index': 0}}, got {params!r}.")
         unknown = [key for key in params if key != "index" and key not in self._shown]
@@ -110,7 +111,13 @@ class Pool:
             raise ValueError(
                 f"A candidate needs a whole 'index' from 0 to {self.size - 1}, got {index!r}."
             )
-        return self.params([int(index)])[0]
+        found = self.params([int(index)])[0]
+        if self._is_named and str(params.get("name", found["name"])) != found["name"]:
+            raise ValueError(
+                f"Candidate {found['index']} is called {found['name']!r}, got the name "
+                f"{params['name']!r}: give the names in the candidates' order."
+            )
+        return found
 
     def index(self, params: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the indices that params name."""
@@ -329,7 +336,8 @@ def _table_columns(table: Any) -> dict[str, Any]:
             f"Pool needs distinct columns, none called 'index', got {names}: rename them."
         )
     columns = {}
-    for name, (_, column) in zip(names, table.items(), strict=True):
+    typed = table.infer_objects()  # numbers may come as objects, from a row that was a text
+    for name, (_, column) in zip(names, typed.items(), strict=True):
         missing = np.flatnonzero(column.isna().to_numpy())
         if len(missing):
             raise ValueError(
@@ -351,7 +359,7 @@ def _column_features(name: str, values: NDArray[Any], digest: Any) -> Features:
     if values.dtype == bool:
         features = np.where(values, 1.0, -1.0)[:, None]
     elif values.dtype == object:
-        features = _one_hot(name, values.tolist(), digest)
+        features = _one_hot(name, [python_scalar(value) for value in values], digest)
     else:
         features = values[:, None]
     return _scaled(features, digest, label=lambda _: f"column {name!r}").in_memory().array
@@ -359,9 +367,9 @@ def _column_features(name: str, values: NDArray[Any], digest: Any) -> Features:
 
 def _one_hot(name: str, values: list[Any], digest: Any) -> Features:
     for value in values:
-        if not isinstance(value, str | int | float):
+        if not isinstance(value, str | int | float) or value in (np.inf, -np.inf):
             raise ValueError(
-                f"Pool needs numbers, bools or strings, got {value!r} in column {name!r}: "
+                f"Pool needs finite numbers, bools or strings, got {value!r} in column {name!r}: "
                 "convert it."
             )
     levels = {value: number for number, value in enumerate(dict.fromkeys(values))}
@@ -378,7 +386,8 @@ def _one_hot(name: str, values: list[Any], digest: Any) -> Features:
 
 def _checked_names(names: Sequence[str], size: int, columns: Mapping[str, Any]) -> list[str]:
     if isinstance(names, str) or len(names) != size:
-        raise ValueError(f"names needs one name for each of {size} candidates, got {names!r}.")
+        got = repr(names) if isinstance(names, str) else len(names)
+        raise ValueError(f"names needs one name for each of {size} candidates, got {got}.")
     if "name" in columns:
         raise ValueError("names needs a table without a column 'name': rename the column.")
     return [str(name) for name in names]

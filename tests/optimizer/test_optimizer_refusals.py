@@ -61,6 +61,30 @@ def test_a_trial_that_is_not_pending_is_refused(trial):
     assert [t.value for t in search.trials] == [None, 2.0]
 
 
+def test_a_trial_of_another_optimizer_is_noticed():
+    """A notebook's cell that was run again has made another optimizer."""
+    mine, other = optimizer().ask(), optimizer(seed=1)
+    asked = other.ask()
+    with pytest.warns(UserWarning, match=r"Trial 0 was asked for with .* the optimizer that they"):
+        told = other.tell(mine, 1.0)
+    assert told.params == asked.params != mine.params
+
+
+def test_a_masked_value_is_none():
+    search = optimizer()
+    trial = search.tell(search.ask(), np.ma.array([1.0], mask=[True]).mean())
+    assert (trial.state, trial.error) == ("failed", "no value")
+
+
+def test_telling_one_of_many_pending_trials_looks_at_that_one(monkeypatch):
+    search = optimizer(initial=30)
+    trials, looked = search.ask(30), []
+    monkeypatch.setattr(type(search._history), "listed", lambda *_: looked.append(1) or [])
+    for trial in trials:
+        search.tell(trial, 1.0)
+    assert looked == []
+
+
 def test_a_long_list_of_pending_trials_is_shortened():
     search = optimizer(initial=30)
     search.ask(30)
