@@ -14,7 +14,7 @@ LEVELS = [
     {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
      "posterior", "prior", "quasi_newton", "sequences", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
-    {"design", "history", "maximise", "journal", "lines", "salvage", "suggest"},
+    {"design", "history", "maximise", "journal", "lines", "outcomes", "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts"},
     {"integrations", "bench"},
     {"commands", "cli", "__main__"},

@@ -203,7 +203,7 @@ def test_what_is_no_number_fails_its_trial_only(batch):
     assert search.best.value == 2.0
 
 
-class Unspeakable(Exception):
+class UnspeakableError(Exception):
     """An error that fails while it is shown."""
 
     def __str__(self):
@@ -224,14 +224,14 @@ class Deleted:
 def test_values_and_errors_that_fail_when_looked_at_fail_their_trial_only(batch):
     def objective(params):
         if params["x"] < 0:
-            raise Unspeakable
+            raise UnspeakableError
         return Deleted()
 
     search = optimizer(initial=6)
     run(search, objective, 6, batch=batch)
     errors = {t.error[:48] for t in search.trials}
     assert errors == {
-        "Unspeakable: it cannot say why",
+        "UnspeakableError: it cannot say why",
         "ValueError: tell needs a number as value, got <D",
     }
 

@@ -1,7 +1,7 @@
 """The command `thomax`: finds the command that was typed, and turns mistakes into one sentence.
 
 Exit codes: 0 done, 1 a run without a single successful trial, 2 a mistake of the user's,
-130 stopped by Ctrl-C or a signal.
+3 another process holds the journal, 130 stopped by Ctrl-C or a signal.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from importlib import import_module, metadata
 from typing import NoReturn
 
 from thomax.commands import COMMANDS
+from thomax.journal import JournalInUseError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         except (ValueError, ImportError, OSError, RuntimeError, ArithmeticError) as error:
             print(f"thomax: {_one_line(error)}", file=sys.stderr)
-            return 2
+            return 3 if isinstance(error, JournalInUseError) else 2
         except KeyboardInterrupt:
             print("thomax: stopped; the same command goes on from here", file=sys.stderr)
             return 130

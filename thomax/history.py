@@ -8,15 +8,12 @@ Records:
     {"drop": number}                                  an unfinished trial given up
 """
 
-import math
 import reprlib
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
-
-import numpy as np
 
 from thomax.journal import State, Trial
 
@@ -71,40 +68,6 @@ class History:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")
         self.trials[trial.number] = trial
         return trial
-
-
-def checked_outcome(
-    value: Any, error: str | BaseException | None
-) -> tuple[float | None, str | None]:
-    """Return a finite value, or None and the reason why there is none.
-
-    Example:
-        >>> checked_outcome(2, None), checked_outcome(float("nan"), None)
-        ((2.0, None), (None, 'the value was nan'))
-    """
-    if error is not None:
-        text = error if isinstance(error, str) else f"{type(error).__name__}: {_text(error)}"
-        return None, text[:1000]
-    if value is None or value is np.ma.masked:
-        return None, "no value"
-    try:
-        plain = value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
-        if isinstance(plain, str | bytes | bool | complex) or np.ndim(plain) != 0:
-            raise TypeError
-        number = float(plain)
-    except Exception:  # also what only the value's own type knows: an array that was deleted
-        raise ValueError(
-            f"tell needs a number as value, got {reprlib.repr(value)}: pass a float, "
-            "or error=... for a failed evaluation."
-        ) from None
-    return (number, None) if math.isfinite(number) else (None, f"the value was {number}")
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "it cannot say why"
 
 
 def _require_sound(record: Mapping[str, Any]) -> None:

@@ -4,7 +4,9 @@ Line 1 is the header, record 0; `thomax.lines` describes how a line looks.
 
 What a reader may rely on:
     A record whose `append` returned is on the disk, and no later failure takes it away.
-    Only the last line can be half-written (a crash); opening moves it to `<path>.torn`.
+    Only the last line can be half-written (a crash); opening moves it to `<path>.torn`,
+    also if it was damaged later, which nothing tells apart.
+    A file that was replaced, removed or cut while it was open is not written to any more.
     Anything else is damage: a wrong checksum, or an `n` that is not one more than the `n`
     before it (a line lost, copied or moved). Damage stops the opening and changes nothing;
     `thomax.repair` is the explicit way on.
@@ -60,6 +62,10 @@ class Trial:
     error: str | None = None
 
 
+class JournalInUseError(RuntimeError):
+    """Another optimizer or process holds the journal."""
+
+
 class Journal:
     """Append records to a file that survives crashes, full disks and second writers.
 
@@ -79,6 +85,7 @@ class Journal:
         self.path, self.header = path, header
         self.records: list[Record] = []
         self._fd, self._fsync = fd, fsync
+        self._place = path.absolute()  # wherever the process goes
         self._end = 0  # where the next line goes
         # Closing the file is what unlocks it, so a forgotten journal must close itself.
         self._release = weakref.finalize(self, os.close, fd)
@@ -110,9 +117,13 @@ class Journal:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return what the journal holds now, without locking or changing it."""
         with cls(Path(path), {}, os.open(path, os.O_RDONLY | _BINARY)) as journal:
-            records, _ = _load(journal.path, journal._fd)
+            records, _, tail = _load(journal.path, journal._fd)
         if not records:
             raise ValueError(_no_journal(journal.path))
+        if tail.endswith(b"\n"):  # else somebody may be writing it
+            warnings.warn(
+                f"Journal {path} ends in a damaged line, which is left out.", stacklevel=2
+            )
         journal.header, *journal.records = records
         return journal
 
@@ -131,6 +142,13 @@ class Journal:
                 "A journal record must be a dict that JSON gives back unchanged, got"
                 f" {reprlib.repr(record)}. Use lists for tuples, and text for keys."
             )
+        if not self._is_in_place():
+            raise RuntimeError(
+                f"Journal {self.path} must stay as it is while it is open, got a file that was"
+                " replaced, removed or cut short: this record was not written, nor would anybody"
+                " find it there. Open the journal again, and tell it what it lacks; the optimizer"
+                " still has all trials."
+            )
         self._write(line, [entry.record])
 
     def close(self) -> None:
@@ -143,8 +161,16 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _is_in_place(self) -> bool:
+        own = os.fstat(self._fd)
+        try:
+            is_found = os.path.samestat(own, self._place.stat())
+        except FileNotFoundError:
+            is_found = own.st_nlink > 0  # moved, perhaps with its folder
+        return is_found and own.st_size >= self._end
+
     def _continue_or_start(self, fresh: list[str]) -> None:
-        records, self._end = _load(self.path, self._fd)
+        records, self._end, tail = _load(self.path, self._fd)
         if not records:
             self._start()
             return
@@ -152,7 +178,7 @@ class Journal:
         require_same_search(self.path, records[0], self.header)
         self.records = records[1:]
         if self._end < os.fstat(self._fd).st_size:
-            _move_torn_tail(self.path, self._fd, self._end)
+            _move_torn_tail(self.path, self._fd, self._end, tail)
         os.lseek(self._fd, self._end - 1, os.SEEK_SET)
         if os.read(self._fd, 1) != b"\n":  # the crash took nothing but the line's end
             self._write(b"\n", [])
@@ -193,26 +219,34 @@ class Journal:
 # Reading
 
 
-def _load(path: Path, fd: int) -> tuple[list[Record], int]:
-    """Return header and records, and where they end; a torn last line may follow there."""
+def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes]:
+    """Return header and records, where they end, and the torn last line that may follow there."""
     records: list[Record] = []
-    end = 0
+    end, tail = 0, b""
     with os.fdopen(fd, "rb", closefd=False) as file:
         lines = scan(file)
         for line in lines:
             if not line.entry and _is_torn_tail(line, lines):
+                tail = line.raw
                 break
+            if not line.entry and not records and not _holds_records(file):
+                raise ValueError(_no_journal(path))
             if not line.entry or line.entry.n != len(records):
                 raise ValueError(
                     f"Journal {path} is damaged at line {line.number} (byte {line.offset}):"
                     f" {_problem(line, len(records))}. Nothing was changed."
-                    f" Run thomax.repair({str(path)!r}) to keep every intact record."
+                    f" Run thomax.repair({str(path)!r}), or `thomax repair`, to keep every intact"
+                    " record."
                 )
             if not records:
                 require_known_format(path, line.entry.record)
             records.append(line.entry.record)
             end = line.offset + len(line.raw)
-    return records, end
+    return records, end, tail
+
+
+def _holds_records(file: BinaryIO) -> bool:
+    return any(any(pieces(line)) for line in scan(file))
 
 
 def _is_torn_tail(line: Line, rest: Iterator[Line]) -> bool:
@@ -237,7 +271,7 @@ def _problem(line: Line, expected: int) -> str:
     return "its checksum does not match its content"
 
 
-def _move_torn_tail(path: Path, fd: int, end: int) -> None:
+def _move_torn_tail(path: Path, fd: int, end: int, tail: bytes) -> None:
     torn = path.with_name(path.name + ".torn")
     os.lseek(fd, end, os.SEEK_SET)
     try:
@@ -251,12 +285,12 @@ def _move_torn_tail(path: Path, fd: int, end: int) -> None:
             f" ({error.strerror}). No record was lost. Make room, or allow writing to the folder,"
             " then open the journal again.",
         ) from error
+    kind = "damaged" if tail.endswith(b"\n") else "half-written"
     size = os.fstat(fd).st_size - end
     os.ftruncate(fd, end)
     os.fsync(fd)
     warnings.warn(
-        f"Journal {path} ended in a half-written line, probably by a crash:"
-        f" moved its {size} bytes to {torn}.",
+        f"Journal {path} ended in a {kind} line: moved its {size} bytes to {torn}.",
         stacklevel=4,
     )
 
@@ -293,21 +327,30 @@ def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
     """Refuse to continue one search with the settings of another."""
     if stored != wanted:
         name, old, new = _first_difference("", stored, wanted)
+        is_pool = name == "space.checksum"
+        what = "candidates in the same order" if is_pool else name.partition(".")[0]
         raise ValueError(
             f"Journal {path} belongs to another search: its {name} is {old}, got {new}."
-            f" Pass the same {name}, or another path."
+            f" Pass the same {what}, or another path."
         )
 
 
 def _first_difference(name: str, old: Any, new: Any) -> tuple[str, str, str]:
     if isinstance(old, list) and isinstance(new, list):
-        old, new = dict(enumerate(old)), dict(enumerate(new))
+        old, new = _labelled(old), _labelled(new)
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old | new:
             if key not in old or key not in new or old[key] != new[key]:
                 inner = f"{name}.{key}" if name else str(key)
                 return _first_difference(inner, old.get(key, "absent"), new.get(key, "absent"))
     return name, reprlib.repr(old), reprlib.repr(new)
+
+
+def _labelled(items: list[Any]) -> dict[Any, Any]:
+    """Return items by their names, where they have any, or by their positions."""
+    return {
+        item.get("name", i) if isinstance(item, dict) else i: item for i, item in enumerate(items)
+    }
 
 
 # Files
@@ -353,7 +396,7 @@ def _lock(path: Path, fd: int) -> None:
         )
         return
     if not is_free:
-        raise RuntimeError(
+        raise JournalInUseError(
             f"Journal {path} must have one user at a time, got a second one while another"
             " optimizer or process holds it. Close that one, or give another path."
         )

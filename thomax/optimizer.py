@@ -20,11 +20,12 @@ import numpy as np
 
 from thomax.data import Data
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
-from thomax.history import History, checked_outcome
+from thomax.history import History
 from thomax.journal import Journal, Trial
 from thomax.keys import make_keys
 from thomax.loop import Callback, Objective, StopReason, run
 from thomax.maximise import Search
+from thomax.outcomes import checked_outcome
 from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space

@@ -1,6 +1,7 @@
 """`thomax suggest` and `thomax tell` make a search out of single commands."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,7 @@ def test_a_wrong_table_is_one_line(thomax, asked, folder, text, sentence):
         (["suggest", "other.jsonl"], "give --space SPACE.toml to create it"),
         (["suggest", "lab.jsonl", "-n", "0"], "-n needs a whole number >= 1, got 0"),
         (["suggest", "lab.jsonl", "--space", "other.toml"], "its space"),
-        (["suggest", "space.toml"], "damaged at line 1"),
+        (["suggest", "space.toml"], "space.toml must be a thomax journal"),
     ],
 )
 def test_a_mistake_is_one_line_and_changes_nothing(thomax, asked, folder, arguments, sentence):
@@ -214,9 +215,28 @@ def test_a_mistake_is_one_line_and_changes_nothing(thomax, asked, folder, argume
 def test_a_journal_in_use_is_one_line(thomax, asked, folder):
     with open_again(folder / "lab.jsonl"):
         for command in (["suggest", "lab.jsonl"], ["tell", "lab.jsonl", "0", "1"]):
-            done = thomax(*command)
-            assert (done.code, done.err.count("\n")) == (2, 1)
+            done = thomax(*command, "--wait", "0")
+            assert (done.code, done.err.count("\n")) == (3, 1)
             assert "must have one user at a time" in done.err
+
+
+def test_a_table_cannot_hold_a_parameter_called_value(thomax, space, folder):
+    thomax("suggest", "v.jsonl", "--space", space("value = {type = 'bool'}"))
+    (folder / "r.csv").write_text("value,error\ntrue,lost\n", "utf-8")
+    done = thomax("tell", "v.jsonl", "--from", "r.csv")
+    assert (done.code, "got a parameter called 'value': give numbers" in done.err) == (2, True)
+    (folder / "r.csv").write_text("number,value\n0,2.5\n", "utf-8")
+    assert thomax("tell", "v.jsonl", "--from", "r.csv").code == 0
+
+
+def test_commands_take_their_turn_at_a_journal(thomax, asked, folder, monkeypatch):
+    """Jobs of a queue that end together tell at the same time."""
+    other = open_again(folder / "lab.jsonl")
+    monkeypatch.setattr(time, "sleep", lambda _: other.close())
+    done = thomax("tell", "lab.jsonl", "0", "1")
+    assert (done.code, done.err) == (0, "")
+    other = open_again(folder / "lab.jsonl")
+    assert thomax("suggest", "lab.jsonl").code == 0
 
 
 def test_an_exhausted_space_is_said(thomax, space):

@@ -99,7 +99,7 @@ def test_a_killed_run_goes_on_where_it_was(thomax, space, program, folder):
     run = start(arguments)
     until((folder / "pid-1").exists)
     done = thomax("run", *arguments)
-    assert done.code == 2
+    assert done.code == 3
     assert "must have one user at a time" in done.err
     assert done.err.count("\n") == 1
     run.kill()

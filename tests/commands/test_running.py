@@ -283,7 +283,7 @@ def test_running_again_continues_to_the_total(thomax, space, program):
         (["space.toml", "--value", "m.json:"], "needs a key after the colon"),
         (["missing.toml"], "missing.toml needs to be a readable file"),
         (["space.toml", "--journal", "no/folder.jsonl"], "could not be opened"),
-        (["space.toml", "--journal", "space.toml"], "not the header of a thomax journal"),
+        (["space.toml", "--journal", "space.toml"], "must be a thomax journal"),
         (["space.toml", "--colour"], "unrecognized arguments: --colour"),
         (["space.toml", "--minimize", "--maximize"], "not allowed with"),
         ([], "required: SPACE.toml"),

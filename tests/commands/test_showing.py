@@ -82,7 +82,7 @@ assert not {"jax", "numpy", "scipy", "sklearn", "matplotlib", "tqdm"} & sys.modu
         (["show", "missing.jsonl"], "missing.jsonl does not exist"),
         (["show", "."], "got the folder"),
         (["show", "other.jsonl"], "needs to be the journal of an Optimizer"),
-        (["show", "text.jsonl"], "damaged at line 1"),
+        (["show", "text.jsonl"], "must be a thomax journal"),
         (["show", "text.jsonl", "--top", "-1"], "--top needs a whole number >= 0, got -1"),
         (["repair", "missing.jsonl"], "missing.jsonl needs to be a file"),
         (["repair", "text.jsonl"], "intact header"),

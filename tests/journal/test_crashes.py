@@ -60,6 +60,49 @@ def test_a_torn_tail_that_cannot_be_moved_is_left_where_it_is(path):
         assert reopened(path) == RECORDS
 
 
+def test_a_last_line_that_was_damaged_later_is_said_to_be_so(path):
+    """Its end is there, so it was written as a whole, and acknowledged."""
+    changed = LINES[-1].replace(b'"number": 7', b'"number": 8')
+    path.write_bytes(b"".join(LINES[:-1]) + changed)
+    with pytest.warns(UserWarning, match="ends in a damaged line, which is left out"):
+        assert Journal.read(path).records == RECORDS[:-1]
+    with pytest.warns(UserWarning, match="ended in a damaged line: moved its"):
+        assert reopened(path) == RECORDS[:-1]
+    assert path.with_name("run.jsonl.torn").read_bytes() == changed
+
+
+def _replace(path):
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+@pytest.mark.parametrize(
+    "change", [_replace, lambda path: path.unlink(), lambda path: os.truncate(path, 0)]
+)
+def test_a_file_that_was_replaced_removed_or_cut_is_not_written_to(path, change):
+    """An editor that saves a file puts another one in its place."""
+    write_run(path)
+    with Journal.open(path, HEADER) as journal:
+        change(path)
+        left = path.read_bytes() if path.exists() else None
+        with pytest.raises(RuntimeError, match=r"replaced, removed or cut short.* Open the jour"):
+            journal.append({})
+        assert journal.records == RECORDS
+        assert (path.read_bytes() if path.exists() else None) == left
+
+
+def test_a_file_may_be_moved_while_it_is_open(path, monkeypatch):
+    write_run(path)
+    monkeypatch.chdir(path.parent)
+    with Journal.open(path.name, HEADER) as journal:
+        monkeypatch.chdir("/")  # a relative path means what it meant
+        journal.append({})
+        path.rename(path.with_name("moved.jsonl"))
+        journal.append({})
+    assert reopened(path.with_name("moved.jsonl")) == [*RECORDS, {}, {}]
+
+
 def test_reading_leaves_a_torn_tail_alone(path):
     path.write_bytes(b"".join(LINES) + LINES[3][:-9])
     before = path.read_bytes()

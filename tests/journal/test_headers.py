@@ -1,6 +1,7 @@
 import pytest
 from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
 
+from thomax import Float, Int, Pool, Space
 from thomax.journal import Journal
 
 
@@ -11,6 +12,7 @@ from thomax.journal import Journal
         ({"space": {"x": {"low": -1.0, "high": 2}}}, "its space.x.high is 1.0, got 2. Pass"),
         ({"space": {}}, "its space.x is {'high': 1.0, 'low': -1.0}, got 'absent'."),
         ({"noise": [1, "long" * 50]}, "its noise is 'absent', got [1, 'longlonglong..."),
+        ({"space": {"x": 1}}, "its space.x is {'high': 1.0, 'low': -1.0}, got 1. Pass the same s"),
     ],
 )
 def test_another_search_is_told_what_differs(path, change, sentence):
@@ -26,6 +28,26 @@ def test_differing_lists_are_told_by_position(path):
         pass
     with pytest.raises(ValueError, match=r"its space\.1\.0 is 'y', got 'z'"):
         Journal.open(path, {"space": [["x", 1], ["z", 2]]})
+
+
+def test_differing_parameters_are_told_by_name(path):
+    space = Space({"y": Int(1, 3), "x": Float(0, 1)})
+    with Journal.open(path, {"space": space.describe()}):
+        pass
+    wider = Space({"y": Int(1, 3), "x": Float(0, 2)})
+    sentence = r"its space\.parameters\.x\.high is 1.0, got 2.0. Pass the same space, or another"
+    with pytest.raises(ValueError, match=sentence):
+        Journal.open(path, {"space": wider.describe()})
+
+
+def test_another_pool_is_told_what_is_wanted(path):
+    for pool in (Pool([[1.0], [2.0]]), Pool([[2.0], [1.0]])):
+        header = {"space": pool.describe()}
+        if path.exists():
+            with pytest.raises(ValueError, match="Pass the same candidates in the same order"):
+                Journal.open(path, header)
+        else:
+            Journal.open(path, header).close()
 
 
 def test_what_is_fresh_is_written_once_and_then_kept(path):
@@ -54,7 +76,14 @@ def test_a_newer_version_asks_for_an_upgrade(path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"notes", b"notes\n", LINES[0][:-9] + b"?", by_hand(0, {"format": "other"}), b"\0" * 99],
+    [
+        b"notes",
+        b"notes\n",
+        b"x = 1\ny = 2\n",
+        LINES[0][:-9] + b"?",
+        by_hand(0, {"format": "other"}),
+        b"\0" * 99,
+    ],
 )
 def test_other_files_are_never_overwritten(path, content):
     path.write_bytes(content)

@@ -19,7 +19,7 @@ def test_every_flipped_bit_is_noticed_and_costs_only_its_own_line(path, quick):
         path.write_bytes(bad)
         others = [record for number, record in enumerate(RECORDS, start=1) if number != n]
         if n == 8 and ord("\n") not in (content[position], bad[position]):  # may be torn
-            with pytest.warns(UserWarning, match="half-written"):
+            with pytest.warns(UserWarning, match="ended in a damaged line"):
                 assert reopened(path) == others
         else:
             with pytest.raises(ValueError, match="damaged at line"):

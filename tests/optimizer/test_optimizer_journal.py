@@ -103,7 +103,7 @@ def test_a_journal_that_another_process_creates_meanwhile_gives_its_seed(path, m
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"space": {"x": Float(-1, 1), "y": Float(-1, 2)}}, "space.parameters.1.high"),
+        ({"space": {"x": Float(-1, 1), "y": Float(-1, 2)}}, "space.parameters.y.high"),
         ({"space": {"x": Float(-1, 1)}}, "space.parameters"),
         ({"space": Space(SQUARE, constraint=bool)}, "space.constraint"),
         ({"space": Pool(np.eye(3))}, "space"),

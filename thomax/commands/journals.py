@@ -1,9 +1,12 @@
 """Journals as the commands find them: to look at, or to go on with."""
 
+import argparse
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thomax.journal import Journal
+from thomax.journal import Journal, JournalInUseError
 
 if TYPE_CHECKING:
     from thomax.optimizer import Optimizer
@@ -25,6 +28,26 @@ def read_journal(path: Path) -> Journal:
     ):
         raise ValueError(f"{path} needs to be the journal of an Optimizer, got another one's.")
     return journal
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Add the option of commands that take their turn."""
+    parser.add_argument(
+        "--wait", type=float, default=60.0, metavar="SECONDS",
+        help="for other commands that use the journal (default 60)",
+    )  # fmt: skip
+
+
+def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimizer":
+    """Open a journal as soon as nobody else holds it: jobs of a queue may end together."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return make()
+        except JournalInUseError:
+            if time.monotonic() >= end:
+                raise
+            time.sleep(0.1)
 
 
 def open_again(path: Path) -> "Optimizer":

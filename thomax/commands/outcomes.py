@@ -12,6 +12,8 @@ from thomax.optimizer import Optimizer
 from thomax.parameters import Categorical, Float, Int, Ordinal, Parameter
 from thomax.spaces import Space
 
+_OUTCOME = ("value", "error")  # columns of a table
+
 
 class Outcome(NamedTuple):
     """What came of a trial, given by its number, or of any point, given by its params."""
@@ -99,10 +101,15 @@ def _csv_rows(path: Path, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise ValueError(f"{where} has more cells than there are columns.")
             filled = {name: text for name, text in row.items() if text != ""}
             outcome: dict[str, Any] = {
-                name: filled.pop(name) for name in ("value", "error") if name in filled
+                name: filled.pop(name) for name in _OUTCOME if name in filled
             }
             if "number" in filled and "number" not in space.parameters:
                 outcome["number"] = _whole(filled["number"])
+            elif taken := [name for name in _OUTCOME if name in space.parameters]:
+                raise ValueError(
+                    f"{where} needs its columns {' and '.join(_OUTCOME)} for what came of the "
+                    f"point, got a parameter called {taken[0]!r}: give numbers, or a .jsonl file."
+                )
             else:
                 outcome["params"] = {n: _typed(space.parameters.get(n), filled[n]) for n in filled}
             yield reader.line_num, outcome

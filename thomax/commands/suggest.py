@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from thomax.commands.journals import open_again
+from thomax.commands.journals import add_wait, open_again, opened_in_turn
 from thomax.commands.settings import DEFAULTS
 from thomax.commands.spacefile import read_space_file
 from thomax.commands.summaries import param_cells
@@ -27,13 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-n", type=int, default=1, help="how many (default 1)")
     parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    add_wait(parser)
     parser.set_defaults(act=_suggest)
 
 
 def _suggest(options: argparse.Namespace) -> None:
     if options.n < 1:
         raise ValueError(f"-n needs a whole number >= 1, got {options.n}.")
-    with _opened(options.journal, options.space) as optimizer:
+    with opened_in_turn(
+        lambda: _opened(options.journal, options.space), options.wait
+    ) as optimizer:
         trials = optimizer.ask(options.n)
     if len(trials) < options.n:
         print("thomax: every point of the space has been proposed", file=sys.stderr)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from thomax.commands.journals import open_again
+from thomax.commands.journals import add_wait, open_again, opened_in_turn
 from thomax.commands.outcomes import Outcome, number_of, read_outcomes, tell_all
 from thomax.spaces import Space
 
@@ -39,11 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", type=Path, dest="file", metavar="FILE", help="many at once, .csv or .jsonl"
     )
+    add_wait(parser)
     parser.set_defaults(act=_tell)
 
 
 def _tell(options: argparse.Namespace) -> None:
-    with open_again(options.journal) as optimizer:
+    with opened_in_turn(lambda: open_again(options.journal), options.wait) as optimizer:
         told = tell_all(optimizer, _outcomes(options, cast(Space, optimizer.space)))
     words = f"{len(told)} trials" if len(told) != 1 else f"trial {told[0].number}"
     print(f"recorded {words} in {options.journal}")
