@@ -93,6 +93,20 @@ def test_the_seed_and_the_history_decide_what_is_asked(name):
     assert other != first
 
 
+def test_starting_points_take_the_place_of_optunas_random_trials():
+    """Both samplers draw their random trials from the seed alone, and so ask for the same."""
+
+    def asked(starts, n):
+        both = [made(name, seed=5) for name in ("optuna-tpe", "optuna-gp")]
+        return [told(rival, BOX, n=starts).ask(n) for rival in both]
+
+    tpe, gp = asked(starts=0, n=10)
+    assert tpe == gp
+    for starts in (5, 10):
+        tpe, gp = asked(starts, n=1)
+        assert tpe != gp
+
+
 @pytest.mark.parametrize("name", RIVALS)
 def test_failed_trials_do_not_stop_a_rival(name):
     rival = made(name)

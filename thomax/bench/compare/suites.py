@@ -1,9 +1,9 @@
 """The suites: which tasks, how many evaluations, seeds and starting points.
 
-Ideas are tried and defaults are chosen on the development tasks only. The report tasks and the
-further ones are never tuned on: they are run to report what the choices are worth elsewhere, the
-further ones because there are more of them. The long runs are of three tasks of development and
-report, with two or three times the evaluations.
+Defaults are chosen on the development tasks. The report tasks and the further ones are run to say
+what the choices are worth elsewhere, the further ones because there are more of them; some of both
+are `kin` of what was looked at before. The long runs are of three tasks of development and report,
+with two or three times the evaluations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,11 @@ OURS = "auto"
 METHODS = (OURS, "random", "sobol", *RIVALS)
 VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
-# One at a time a model is fitted for every evaluation: up to nine minutes a run.
-SLOW_ALONE = ("botorch-turbo", "botorch-qlognei", "botorch-ts")
+# One at a time a model is fitted for every evaluation: up to five minutes a run.
+SLOW_ALONE = {
+    "development": ("botorch-qlognei", "botorch-ts"),
+    "report": ("botorch-turbo", "botorch-qlognei", "botorch-ts"),
+}
 # Suites that are run in batches only, with some of the methods.
 IN_BATCHES = {
     "further": (OURS, "random", "optuna-tpe", "optuna-gp"),
@@ -33,8 +36,9 @@ class Budget:
     """What a task gets: evaluations after its starting points, and seeds.
 
     `starts` is None where the task keeps its own number. `pool` says that its space is a pool,
-    in which not every rival takes part, `whole` that shorter runs do not count; rivals that are
-    `too_slow`, with a third of an hour a run, are left out.
+    in which not every rival takes part, `whole` that shorter runs do not count, `kin` that an
+    earlier form of the task had a part in choosing our defaults, or that a development task is
+    its twin; rivals that are `too_slow`, with a third of an hour a run, are left out.
     """
 
     evaluations: int
@@ -42,6 +46,7 @@ class Budget:
     starts: int | None = None
     pool: bool = False
     whole: bool = False
+    kin: bool = False
     too_slow: tuple[str, ...] = ()
 
     def iterations(self, batch: int) -> int:
@@ -78,27 +83,27 @@ SUITES: dict[str, dict[str, Budget]] = {
         "forest": Budget(60),
         "boosting": Budget(20, seeds=5),
         "images": Budget(40, seeds=5, pool=True, too_slow=("botorch-qlognei",)),
-        "ackley20": Budget(120),
+        "ackley20": Budget(120, kin=True),
     },
     "further": {
-        "rastrigin8": Budget(60, starts=10),
-        "styblinski8": Budget(60, starts=10),
-        "griewank12": Budget(60, starts=10),
-        "ellipsoid15": Budget(60, starts=10),
-        "levy6": Budget(60, starts=10),
-        "ackley12": Budget(60, starts=10),
-        "rosenbrock6": Budget(60, starts=10),
+        "rastrigin8": Budget(60, starts=10, kin=True),
+        "styblinski8": Budget(60, starts=10, kin=True),
+        "griewank12": Budget(60, starts=10, kin=True),
+        "ellipsoid15": Budget(60, starts=10, kin=True),
+        "levy6": Budget(60, starts=10, kin=True),
+        "ackley12": Budget(60, starts=10, kin=True),
+        "rosenbrock6": Budget(60, starts=10, kin=True),
         "zakharov8": Budget(60, starts=10),
-        "noisy_hartmann6": Budget(60, starts=10),
-        "noisy_levy10": Budget(60, starts=10),
-        "mixed_c": Budget(60, starts=10),
+        "noisy_hartmann6": Budget(60, starts=10, kin=True),
+        "noisy_levy10": Budget(60, starts=10, kin=True),
+        "mixed_c": Budget(60, starts=10, kin=True),
         "ridges6": Budget(60, starts=10),
         "ridges12": Budget(60, starts=10),
-        "path10": Budget(60, starts=10),
-        "path20": Budget(120),
-        "pendulum": Budget(100),
-        "cartpole": Budget(60, starts=10),
-        "rocket": Budget(100),
+        "path10": Budget(60, starts=10, kin=True),
+        "path20": Budget(120, kin=True),
+        "pendulum": Budget(100, kin=True),
+        "cartpole": Budget(60, starts=10, kin=True),
+        "rocket": Budget(100, kin=True),
         "neighbours": Budget(60, starts=10),
         "extra_trees": Budget(60, starts=10),
     },
@@ -139,7 +144,7 @@ def planned(suite: str, batch: int) -> tuple[str, ...]:
     """Return the methods that a suite is run with at a batch size, unless others are asked for."""
     if suite in IN_BATCHES:
         return IN_BATCHES[suite] if batch > 1 else ()
-    return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE)
+    return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE[suite])
 
 
 def named(method: str, batch: int) -> str:

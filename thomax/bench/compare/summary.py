@@ -11,7 +11,7 @@ comparisons of two over those that both have.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median_low
 from typing import Any
@@ -133,6 +133,7 @@ class SuiteResult:
     methods: tuple[str, ...]
     budgets: Mapping[str, Budget]
     tasks: tuple[TaskResult, ...]
+    hidden: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # progress of stragglers
 
     @property
     def pace(self) -> str:
@@ -211,9 +212,16 @@ class SuiteResult:
 
     def progress(self, method: str) -> tuple[int, int]:
         """Return how many runs of a method there are, and how many the suite plans."""
+        if method in self.hidden:
+            return self.hidden[method]
         budgets = {n: b for n, b in self.budgets.items() if is_run(method, b)}
         runs = [t.runs.get(method, {}) for t in self.tasks if t.name in budgets]
         return sum(map(len, runs)), sum(b.seeds for b in budgets.values())
+
+    def fresh(self) -> "SuiteResult | None":
+        """Return what is left without the kin of tasks that had a part in choosing, if any had."""
+        left = tuple(task for task in self.tasks if not self.budgets[task.name].kin)
+        return replace(self, tasks=left) if 0 < len(left) < len(self.tasks) else None
 
     def absent(self) -> dict[str, list[str]]:
         """Return by method the tasks whose spaces it cannot search."""
@@ -266,7 +274,11 @@ def without_stragglers(results: Sequence[SuiteResult]) -> list[SuiteResult]:
         have = {m: np.divide(*result.progress(m)) for m in result.methods}
         enough = _KEPT_UP * median_low(have.values())
         kept = tuple(m for m in result.methods if have[m] >= enough)
-        found.append(replace(result, methods=kept))
+        hidden = {m: result.progress(m) for m in result.methods if m not in kept}
+        tasks = [
+            replace(t, runs={m: t.runs[m] for m in kept if m in t.runs}) for t in result.tasks
+        ]
+        found.append(replace(result, methods=kept, tasks=tuple(tasks), hidden=hidden))
     return found
 
 

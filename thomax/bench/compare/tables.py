@@ -63,6 +63,22 @@ def losses(result: SuiteResult) -> list[str]:
     return [line for _, line in sorted(lines)]
 
 
+def without_kin(result: SuiteResult) -> list[str]:
+    """Say what the ranks are without the tasks that are kin of those looked at before."""
+    if (fresh := result.fresh()) is None or OURS not in result.methods:
+        return []
+    kin = [t.name for t in result.tasks if result.budgets[t.name].kin]
+    rank = fresh.mean_rank()
+    ranks = ", ".join(f"{name_of(m)} {rank[m]:.2f}" for m in sorted(rank, key=rank.__getitem__))
+    counts = {m: fresh.better_and_worse(m) for m in result.methods if m != OURS}
+    against = ", ".join(f"{name_of(m)} {b} / {w}" for m, (b, w) in counts.items())
+    return [
+        f"Without the kin of what had a part in choosing our defaults ({', '.join(kin)}), "
+        f"{len(fresh.ranked)} tasks are ranked: {ranks}. "
+        f"thomax is better / worse than {against}."
+    ]
+
+
 def judgements(result: SuiteResult) -> list[str]:
     """Say of noisy tasks what the points that looked best are worth without the noise."""
     lines = []

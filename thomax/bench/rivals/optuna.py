@@ -1,5 +1,8 @@
 """Optuna's samplers at their defaults, by a study that is asked and told.
 
+TPE and the Gaussian process begin with ten random trials. Starting points take the place of those,
+as they do for every other method; where there are fewer, the model begins after them.
+
 Conditions are followed as Optuna's users write them: a parameter is suggested if it is active.
 """
 
@@ -30,6 +33,9 @@ def cmaes(space: Space | Pool, seed: int) -> "Study":
     return Study("CmaEsSampler", space, seed)
 
 
+_DESIGN = 10  # random trials that some samplers begin with
+
+
 class Study:
     """Ask and tell an Optuna study that maximises."""
 
@@ -44,13 +50,17 @@ class Study:
         self._order = _parents_first(space)
         self._parameters = space.parameters
         self._pending: list[tuple[Params, Any]] = []
+        self._sampler, self._seed = getattr(optuna.samplers, sampler), seed
+        self._has_design, self._asked = sampler != "CmaEsSampler", False
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self.study = optuna.create_study(
-            direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=seed)
-        )
+        self.study = optuna.create_study(direction="maximize", sampler=self._sampler(seed=seed))
 
     def ask(self, n: int) -> list[Params]:
         """Ask for n trials without telling in between."""
+        starts = 0 if self._asked else len(self.study.trials)
+        if 0 < starts < _DESIGN and self._has_design:
+            self.study.sampler = self._sampler(seed=self._seed, n_startup_trials=starts)
+        self._asked = True
         with warnings.catch_warnings(action="ignore"):  # of parameters drawn at random
             asked = [self.study.ask() for _ in range(n)]
             found = [(self._suggested(trial), trial) for trial in asked]

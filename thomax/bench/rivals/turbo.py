@@ -1,5 +1,7 @@
 """TuRBO-1: Thompson sampling in a trust region (Eriksson et al., 2019), on BoTorch's parts.
 
+Length scales and noise keep to the intervals of BoTorch's tutorial; the authors' differ.
+
 Notation:
     region   the points since the last restart; the starting points begin the first one
     length   the side of the trust region, in the unit cube
@@ -24,7 +26,7 @@ SUCCESSES = 3  # in a row, that double the length
 NOTICEABLE = 1e-3  # share of the best value
 FEWEST_CANDIDATES, MOST_CANDIDATES, CANDIDATES_PER_DIMENSION = 2000, 5000, 200
 MOVED = 20  # coordinates of a candidate that differ from the centre's, on average at most
-LENGTH_SCALES, NOISE = (0.005, 4.0), (1e-8, 1e-3)  # the intervals of the published model
+LENGTH_SCALES, NOISE = (0.005, 4.0), (1e-8, 1e-3)  # the intervals of BoTorch's tutorial
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Turbo:
         assert self._region is not None
         x = tensor(self._points.encode([params for params, _ in self._told]))
         y = filled([value for _, value in self._told])
-        model = fitted(x, y, **_published_parts(self._dimension))
+        model = fitted(x, y, **_tutorial_parts(self._dimension))
         scales = model.covar_module.base_kernel.lengthscale.detach()[0]
         candidates = self._candidates(x[int(np.argmax(y))], scales)
         with torch.no_grad(), max_cholesky_size(float("inf")):
@@ -144,8 +146,8 @@ class Turbo:
         return torch.where(moved, low + (high - low) * sobol, centre)
 
 
-def _published_parts(d: int) -> dict[str, Any]:
-    """Return the kernel and the likelihood of the paper's model."""
+def _tutorial_parts(d: int) -> dict[str, Any]:
+    """Return the kernel and the likelihood of the tutorial's model."""
     from gpytorch.constraints import Interval
     from gpytorch.kernels import MaternKernel, ScaleKernel
     from gpytorch.likelihoods import GaussianLikelihood
