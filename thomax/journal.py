@@ -165,7 +165,7 @@ class Journal:
         own = os.fstat(self._fd)
         try:
             is_found = os.path.samestat(own, self._place.stat())
-        except FileNotFoundError:
+        except OSError:
             is_found = own.st_nlink > 0  # moved, perhaps with its folder
         return is_found and own.st_size >= self._end
 
@@ -348,8 +348,10 @@ def _first_difference(name: str, old: Any, new: Any) -> tuple[str, str, str]:
 
 def _labelled(items: list[Any]) -> dict[Any, Any]:
     """Return items by their names, where they have any, or by their positions."""
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
     return {
-        item.get("name", i) if isinstance(item, dict) else i: item for i, item in enumerate(items)
+        name if isinstance(name, str) else i: item
+        for i, (name, item) in enumerate(zip(names, items, strict=True))
     }
 
 

@@ -40,6 +40,15 @@ def test_differing_parameters_are_told_by_name(path):
         Journal.open(path, {"space": wider.describe()})
 
 
+@pytest.mark.parametrize("name", [["x"], None, 3])
+def test_what_is_no_name_names_nothing(path, name):
+    """A file may hold anything."""
+    with Journal.open(path, {"space": [{"name": name, "high": 1}]}):
+        pass
+    with pytest.raises(ValueError, match=r"its space\.0\.high is 1, got 2"):
+        Journal.open(path, {"space": [{"name": name, "high": 2}]})
+
+
 def test_another_pool_is_told_what_is_wanted(path):
     for pool in (Pool([[1.0], [2.0]]), Pool([[2.0], [1.0]])):
         header = {"space": pool.describe()}
