@@ -67,7 +67,7 @@ test-integrations: $(VENV)/.installed-integrations
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y postgresql; }
 	@command -v chromium >/dev/null || \
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
-	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadgroup --durations=5
+	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadfile --durations=5
 	$(BIN)/python -m pytest tests/test_documentation.py -k "readme or ray"
 
 lint: $(VENV)/.installed-lint
