@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thomax.bench.rivals.likelihood import fast_loss
 from thomax.parameters import Categorical
 from thomax.pools import Pool
 from thomax.spaces import Space
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 _FEWEST = 2  # observations that a model needs
 _RESTARTS, _RAW_SAMPLES = 10, 512  # of BoTorch's tutorials
-_AT_ONCE = 2048  # candidates
+_AT_ONCE = 512  # candidates: with their samples they fit into the cache
 _MOST_LISTED = 100_000  # points of a finite space that are searched one by one
 
 
@@ -106,7 +107,9 @@ def _improving(model: Any, known: Known, n: int) -> Any:
         model, known.x, X_pending=known.pending, prune_baseline=True
     )
     if known.choices is not None:
-        return optimize_acqf_discrete(acquisition, n, known.choices, return_acq_values=False)[0]
+        return optimize_acqf_discrete(
+            acquisition, n, known.choices, max_batch_size=_AT_ONCE, return_acq_values=False
+        )[0]
     return optimize_acqf(
         acquisition, unit_bounds(known.dimension), q=n, num_restarts=_RESTARTS,
         raw_samples=_RAW_SAMPLES, sequential=True,
@@ -192,12 +195,11 @@ class Candidates:
 
     def decode(self, x: Array, seen: list[Params]) -> list[Params]:
         """Return the candidates at these points; equal ones are taken in their order."""
-        left = self._unseen(seen).tolist()
-        found = []
+        left = self._unseen(seen)
+        found: list[int] = []
         for row in x:
-            index = next(i for i in left if np.array_equal(self._x[i], row))
-            left.remove(index)
-            found.append(index)
+            equal = left[(self._x[left] == row).all(axis=1)]
+            found.append(next(i for i in equal.tolist() if i not in found))
         return self._pool.params(found)
 
     def random(self, rng: np.random.Generator, n: int, seen: list[Params]) -> list[Params]:
@@ -226,8 +228,9 @@ def fitted(x: Any, y: Array, **parts: Any) -> Any:
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
     model = SingleTaskGP(x, tensor(y)[:, None], **parts)
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
     try:
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        fit_gpytorch_mll(mll, closure=None if parts else fast_loss(mll))
     except ModelFittingError:  # as told, with the best that was found
         model.eval()
     return model
