@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 _OUTLIER = 5.0  # robust standard deviations beyond which a target is compressed
-_SMALLEST_PAD = 16
+_FEWEST_ROWS, _FEWEST_IMAGES = 64, 16  # that data are padded to
 _FEWEST_TO_WARP = 5
 _POWERS = 21  # that are tried
 _WORTH_WARPING = 0.1  # nats an observation
@@ -183,10 +183,14 @@ def _normality(z: np.ndarray, power: float) -> float:
     return float(jacobian - 0.5 * len(z) * np.log(np.maximum(np.var(bent), 1e-300)))
 
 
-def padded_size(n: int) -> int:
-    """Round n up to one of few sizes (16, 24, 32, 48, 64, 96, ...), so that growing data reuses
-    compiled code."""
-    size = _SMALLEST_PAD
+def padded_size(n: int, shape: tuple[int, ...] = ()) -> int:
+    """Round n up to one of few sizes (64, 96, 128, 192, ...), so that growing data reuses compiled
+    code.
+
+    Up to 64 rows cost less than to compile for a size between; if they are images, of a `shape`
+    with several axes, they do not, and sizes begin with 16, 24, 32.
+    """
+    size = _FEWEST_ROWS if len(shape) < 2 else _FEWEST_IMAGES
     while size < n:
         if size + size // 2 >= n:
             return size + size // 2

@@ -179,6 +179,7 @@ def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
         part = x[start : start + CHUNK] if axis == 0 else x[:, start : start + CHUNK]
         count = part.shape[axis]
         with float64():  # the exact kernel needs it; networks are float32 by their arrays
-            values = function(score, pad(part, min(CHUNK, padded_size(count)), axis))
+            size = min(CHUNK, padded_size(count, part.shape[axis + 1 :]))
+            values = function(score, pad(part, size, axis))
         found.append(np.asarray(values, np.float64)[:, :count])
     return np.concatenate(found, axis=1) if found else np.zeros((len(score.centre), 0))

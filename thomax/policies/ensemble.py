@@ -101,7 +101,7 @@ class DeepEnsemble:
         n, count = len(data), len(keys)
         standard = data.targets(self.standardise)
         prior = default_prior(self.network, self.sphere, None)
-        x = prior.inputs(pad(data.x, padded_size(n)))
+        x = prior.inputs(pad(data.x, padded_size(n, data.x.shape[1:])))
         theta = normals(keys, self.network.size(x.shape[1:]), _THETA0)
         group = max(1, _ROWS_AT_ONCE // len(x))
         if n:

@@ -284,7 +284,7 @@ class _Known:
             prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
         else:
             prior = default_prior(policy.network, policy.sphere, math.sqrt(policy.lam))
-        x = pad(np.concatenate([x, data.pending]), padded_size(n + pending))
+        x = pad(np.concatenate([x, data.pending]), padded_size(n + pending, x.shape[1:]))
         return cls(prior.inputs(x), n, pending, standard, prior)
 
     @property

@@ -205,7 +205,7 @@ class _Known:
         else:
             prior = default_prior(policy.network, policy.sphere, policy.noise_std)
         beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
-        x = prior.inputs(pad(x, padded_size(n)))
+        x = prior.inputs(pad(x, padded_size(n, x.shape[1:])))
         return cls(x, n, standard, prior, beta, policy.perturb, math.prod(data.x.shape[1:]))
 
     @property
@@ -271,7 +271,7 @@ def _draws(
 ) -> Any:
     """Make the draws of a batch, in groups of bounded memory."""
     keys, single = as_keys(key)
-    group = max(1, _ROWS_AT_ONCE // padded_size(len(data)))
+    group = max(1, _ROWS_AT_ONCE // padded_size(len(data), data.x.shape[1:]))
     with small_matrices(len(data)):
         known = _Known.of(policy, data)
         if _is_infinite(policy.network):
