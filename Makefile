@@ -68,7 +68,7 @@ test-integrations: $(VENV)/.installed-integrations
 	@command -v chromium >/dev/null || \
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
 	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadfile --durations=5
-	$(BIN)/python -m pytest tests/test_documentation.py -k "readme or ray"
+	$(BIN)/python -m pytest tests/test_documentation.py -n 2 -k "ray or dask"
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .

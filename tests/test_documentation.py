@@ -35,7 +35,12 @@ def needs(package, block):
     return f"import {package}" in block or f"from {package}" in block
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.strip().splitlines()[-1][:40])
+def title(block):
+    tool = next((package for package in OPTIONAL if needs(package, block)), None)
+    return tool or block.strip().splitlines()[-1][:40]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=title)
 def test_a_code_block_of_the_readme_runs(block, tmp_path):
     for package in OPTIONAL:
         if needs(package, block) and importlib.util.find_spec(package) is None:
@@ -118,8 +123,8 @@ def test_every_public_class_has_an_example():
 
 PICTURES = {
     "01_posterior_draws.py": ["--output", "draws.png"],
-    "02_figure_1.py": ["--output", "figure.png", "--trials", "8", "--draws", "10"],
-    "demo.py": ["--trials", "16", "--output", "out"],
+    "02_figure_1.py": ["--output", "figure.png", "--trials", "7", "--draws", "4"],
+    "demo.py": ["--trials", "12", "--output", "out"],
 }
 SCRIPTS = sorted(p.name for p in (ROOT / "examples").glob("*.py"))
 

@@ -119,9 +119,8 @@ def test_empirical_ntk_equals_the_product_of_jacobians(network, shape):
     with float64():
         theta = jnp.asarray(rng.normal(size=network.size(shape)))
         x1, x2 = (jnp.asarray(rng.normal(size=(n, *shape))) for n in (40, 3))
-        jacobians = [
-            np.asarray(jax.jacrev(lambda t, x=x: network.apply(t, x))(theta)) for x in (x1, x2)
-        ]
+        jacobian = jax.jit(jax.jacrev(network.apply))
+        jacobians = [np.asarray(jacobian(theta, x)) for x in (x1, x2)]
         np.testing.assert_allclose(
             empirical_ntk(network, theta, x1),
             jacobians[0] @ jacobians[0].T,

@@ -227,15 +227,15 @@ def test_dropped_trials_are_neither_pending_nor_known():
 
 def test_the_best_of_a_pool_is_found():
     rng = np.random.default_rng(0)
-    x = rng.uniform(-1, 1, (10_000, 8))
+    x = rng.uniform(-1, 1, (4_000, 8))
     y = np.sin(2 * x[:, 0] + x[:, 1]) + np.cos(x[:, 2] - x[:, 3]) + x[:, 4] * x[:, 5]
     y += 0.5 * x[:, 6] - x[:, 7] ** 2
     search = Optimizer(Pool(x), seed=0)
-    for _ in range(25):
+    for _ in range(15):
         for trial in search.ask(4):
             search.tell(trial, y[trial.params["index"]])
-    assert len(search.trials) == 100
-    assert (y > search.best.value).sum() < 10
+    assert len(search.trials) == 60
+    assert (y > search.best.value).sum() < 4  # of 4,000: one search in 16 would do so by chance
 
 
 # Failed evaluations
