@@ -6,14 +6,16 @@ QUICK ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-oldest test-integrations audit lint docs bench-draws bench-ask \
+.PHONY: help demo test test-oldest test-integrations test-experiments audit lint docs \
+	bench-draws bench-ask \
 	bench-optuna bench-paper bench-compare bench-compare-quick bench-initial bench-scale battery \
 	clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
 	@echo "make test         run the tests"
-	@echo "make test-integrations  run those that start PostgreSQL, Ray and Dask, and every experiment"
+	@echo "make test-integrations  run those that start PostgreSQL, Ray, Dask and a browser"
+	@echo "make test-experiments   run every experiment of the paper with a tiny budget (5 min)"
 	@echo "make test-oldest  run some of them with the oldest supported versions of everything"
 	@echo "make battery      kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
 	@echo "make audit        check the installed dependencies"
@@ -38,7 +40,7 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --ignore=tests/heavy
+	$(BIN)/python -m pytest -n 2 --ignore=tests/heavy --ignore=tests/experiments
 
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
 OLDEST := .venv-oldest
@@ -67,8 +69,11 @@ test-integrations: $(VENV)/.installed-integrations
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y postgresql; }
 	@command -v chromium >/dev/null || \
 		{ $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
-	$(BIN)/python -m pytest tests/heavy -n 2 --dist loadfile --durations=5
-	$(BIN)/python -m pytest tests/test_documentation.py -n 2 -k "ray or dask"
+	$(BIN)/python -m pytest tests/heavy tests/test_documentation.py tests/test_examples.py \
+		-k "heavy or ray or dask" -n 2 --dist loadfile --durations=5
+
+test-experiments: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests/experiments -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .

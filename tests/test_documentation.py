@@ -1,10 +1,9 @@
-"""What the documentation shows runs: README blocks, docstring examples, scripts, named tests."""
+"""What the documentation shows runs: README blocks, docstring examples, named tests."""
 
 import doctest
 import importlib
 import importlib.util
 import json
-import os
 import pkgutil
 import re
 import runpy
@@ -119,35 +118,6 @@ def test_every_public_class_has_an_example():
         item = getattr(thomax, name)
         if isinstance(item, type) and name not in {"StopReason", "Search"}:
             assert ">>>" in (item.__doc__ or ""), f"{name} has no example"
-
-
-PICTURES = {
-    "01_posterior_draws.py": ["--output", "draws.png"],
-    "02_figure_1.py": ["--output", "figure.png", "--trials", "7", "--draws", "4"],
-    "demo.py": ["--trials", "12", "--output", "out"],
-}
-SCRIPTS = sorted(p.name for p in (ROOT / "examples").glob("*.py"))
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_an_example_runs(script, tmp_path):
-    path = ROOT / "examples" / script
-    for package in OPTIONAL:
-        if needs(package, path.read_text("utf-8")) and importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed; make test-integrations runs this")
-    command = [sys.executable, str(path), *PICTURES.get(script, [])]
-    environment = {**os.environ, "MPLBACKEND": "Agg"}
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip()
-    pictures = list(tmp_path.rglob("*.png"))
-    assert bool(pictures) == (script in PICTURES)
-    assert all(p.stat().st_size > 5000 for p in pictures)
-
-
-@pytest.mark.parametrize("script", [s for s in SCRIPTS if s[0].isdigit()])
-def test_an_example_is_short(script):
-    assert len((ROOT / "examples" / script).read_text("utf-8").splitlines()) <= 60
 
 
 def test_the_map_of_the_paper_names_what_exists():
