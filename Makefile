@@ -7,9 +7,8 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-oldest test-integrations test-experiments audit lint docs \
-	bench-draws bench-ask \
-	bench-optuna bench-paper bench-compare bench-compare-quick bench-initial bench-scale battery \
-	clean
+	bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
+	bench-initial bench-scale battery clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
