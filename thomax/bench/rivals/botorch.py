@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thomax.bench.rivals.improvement import fast_forward
 from thomax.bench.rivals.likelihood import fast_loss
 from thomax.parameters import Categorical
 from thomax.pools import Pool
@@ -106,6 +107,8 @@ def _improving(model: Any, known: Known, n: int) -> Any:
     acquisition = qLogNoisyExpectedImprovement(
         model, known.x, X_pending=known.pending, prune_baseline=True
     )
+    if n == 1 and known.pending is None:
+        acquisition.forward = fast_forward(acquisition)
     if known.choices is not None:
         return optimize_acqf_discrete(
             acquisition, n, known.choices, max_batch_size=_AT_ONCE, return_acq_values=False
