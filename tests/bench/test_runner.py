@@ -142,6 +142,39 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     assert record["values"] == perform(run, PROBLEM)["values"]
 
 
+def report_and_wait(folder):
+    (folder / str(os.getpid())).touch()
+    time.sleep(60)
+
+
+def wait_in_processes(folder):
+    list(runner.in_processes(report_and_wait, [folder, folder], 2))
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    child = multiprocessing.get_context("spawn").Process(
+        target=wait_in_processes, args=(tmp_path,)
+    )
+    child.start()
+    deadline = time.monotonic() + 50
+    while len(pids := [int(path.name) for path in tmp_path.iterdir()]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    while any(map(is_running, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("lines", range(6, 15))
 def test_a_kill_inside_a_batch_leaves_it_whole(lines, tmp_path):
     """Cut the journal after any line: the run ends with the same values."""

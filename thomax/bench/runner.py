@@ -9,6 +9,7 @@ each other; the first two depend on the run's seed only, so that all methods see
 import json
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -174,7 +175,7 @@ def in_processes(
     cores = context.SimpleQueue()
     for worker in range(workers):
         cores.put(worker)
-    with ProcessPoolExecutor(workers, context, _take_core, (cores,)) as pool:
+    with ProcessPoolExecutor(workers, context, _begin_work, (cores,)) as pool:
         futures = [pool.submit(function, job) for job in jobs]
         try:
             for future in as_completed(futures):
@@ -184,11 +185,20 @@ def in_processes(
             raise
 
 
-def _take_core(cores: Any) -> None:
-    """Keep this worker to one core: several of them on all cores slow each other down."""
+def _begin_work(cores: Any) -> None:
+    """Keep this worker to a core of its own, and to the life of its parent."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if hasattr(os, "sched_setaffinity"):
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {available[cores.get() % len(available)]})
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent was killed: it would run its jobs for nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _perform_in(run: Run, folder: Path, make: TaskMaker) -> dict[str, Any]:
