@@ -46,10 +46,20 @@ def test_failures_count_as_the_worst_value_and_infinities_as_the_extremes():
     assert targets[4] == targets[2]
 
 
+@pytest.mark.parametrize("value", [3.0, -3.0, 0.0, 1.7e308, -1.7e308, 5e-324])
+@pytest.mark.parametrize("successes", [1, 4])
+def test_where_all_that_worked_is_worth_the_same_a_failure_is_worth_less(value, successes):
+    found = standardise(np.array([np.nan] * 5 + [value] * successes))
+    assert (found.targets[:5] < found.targets[5] - 1).all()
+    assert found.targets.std() == pytest.approx(1)
+    np.testing.assert_allclose(found.values(found.targets[5:]), value, rtol=1e-9, atol=1e-300)
+
+
 @pytest.mark.parametrize(
     "y",
     [
         [], [1.0], [2.0, 2.0], [np.nan], [np.nan, np.inf, -np.inf], [1e308, -1e308], [5e-324, 0],
+        [np.nan, -1.797e308], [np.nan, 5e-324], [np.nan, 0.0], [np.nan, np.inf, 1e308],
         [-7e-14, 0.0, 1.797e308], [2e-13, 1e-300, 5e-324, 1.0, -1.797e308],
     ],
 )  # fmt: skip

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from thomax import Bool, Categorical, Float, Int, Ordinal, Pool, Space
+from thomax import Bool, Categorical, Float, Int, Optimizer, Ordinal, Pool, Space
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
 
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
@@ -51,6 +51,26 @@ def test_every_level_gets_its_share_of_the_first_points(parameter, shares):
     points = [quasi_random_point(space, 3, i, []) for i in range(128)]
     levels = np.bincount([parameter.code_of(p["p"]) for p in points])
     np.testing.assert_allclose(levels, 128 * np.array(shares), atol=2)
+
+
+def test_a_branch_that_is_a_single_point_comes_once():
+    space = {
+        "kind": Categorical(["none", "l1", "l2"]),
+        "strength": Float(1e-3, 1, log=True, when={"kind": "l2"}),
+    }
+    for seed in range(4):
+        points = [str(t.params) for t in Optimizer(space, seed=seed).ask(12)]
+        assert len({*points}) == 12
+        repeated = [str(t.params) for t in Optimizer(space, seed=seed, replicates=True).ask(12)]
+        assert len({*repeated}) < 12
+
+
+def test_a_space_whose_other_points_are_hard_to_find_is_not_exhausted():
+    space = {
+        "kind": Categorical([*range(400)]),
+        "strength": Float(0, 1, when={"kind": 7}),
+    }
+    assert len(Optimizer(space, seed=0).ask(420)) == 420
 
 
 def test_points_of_more_columns_than_sequences_have_are_random():

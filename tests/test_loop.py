@@ -50,6 +50,22 @@ def processes():
         yield workers
 
 
+def test_a_running_trial_that_is_dropped_meanwhile_does_not_end_the_run(threads):
+    search = optimizer()
+    seen = []
+
+    def drop_others(search, trial):
+        seen.append(trial.number)
+        for other in search.pending:
+            search.drop(other)
+
+    reason = run(search, hill, 8, batch=2, executor=threads, callbacks=[drop_others])
+    states = [t.state for t in search.trials]
+    assert reason == StopReason.TRIALS
+    assert states.count("complete") == len(seen) >= 4
+    assert states.count("dropped") == 8 - len(seen)
+
+
 @pytest.fixture
 def threads():
     with ThreadPoolExecutor(4) as workers:

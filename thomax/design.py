@@ -38,23 +38,27 @@ def design_length(initial: Any, space: Space | Pool) -> int:
 
 
 def quasi_random_point(
-    space: Space | Pool, seed: int, number: int, seen: Collection[int]
+    space: Space | Pool, seed: int, number: int, seen: Collection[Any]
 ) -> Params | None:
     """Return point `number` of a scrambled Sobol sequence, a random one if it is seen or late.
 
-    A pool is walked in a random order. `seen` are positions in a finite space; None means that
-    there are no others.
+    A pool is walked in a random order. `seen` are positions in a finite space, or encoded points
+    of another, where a branch without numbers may be one point; None means that there are no
+    others.
     """
     if isinstance(space, Pool):
         walk = stream(make_key(seed), _PURPOSE).permutation(space.size)
         order = np.roll(walk, -(number % space.size))
         return _first(space.params([int(i)])[0] for i in order if i not in seen)
-    return _first(
+    found = _first(
         params
         for rows in _attempts(space, seed, number)
         for params, position in zip(*_numbered(space, rows), strict=True)
         if position not in seen
     )
+    if found is None and not space.is_finite:  # there are others, but hard to find
+        return _first(p for rows in _attempts(space, seed, number) for p in space.decode(rows))
+    return found
 
 
 def most_uncertain_point(
@@ -62,7 +66,7 @@ def most_uncertain_point(
     seed: int,
     number: int,
     before: Sequence[Mapping[str, Any]],
-    seen: Collection[int],
+    seen: Collection[Any],
     covariance: Covariance,
     noise_std: float,
 ) -> Params | None:
@@ -102,7 +106,7 @@ def _attempts(space: Space, seed: int, number: int) -> Iterator[np.ndarray]:
         yield from (rows for _, rows in space.chunks(_CANDIDATES))
 
 
-def _numbered(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[int | None]]:
-    """Return the params of rows and their positions, which only points of finite spaces have."""
+def _numbered(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[Any]]:
+    """Return the params of rows, and what tells them apart: positions in a finite space."""
     params = space.decode(rows)
-    return params, space.index(params) if space.is_finite else [None] * len(params)
+    return params, space.index(params) if space.is_finite else [row.tobytes() for row in rows]

@@ -325,7 +325,7 @@ def require_known_format(path: Path, header: Record) -> None:
 
 def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
     """Refuse to continue one search with the settings of another."""
-    if stored != wanted:
+    if not _alike(stored, wanted):
         name, old, new = _first_difference("", stored, wanted)
         is_pool = name == "space.checksum"
         what = "candidates in the same order" if is_pool else name.partition(".")[0]
@@ -335,12 +335,17 @@ def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
         )
 
 
+def _alike(one: Any, other: Any) -> bool:
+    """Compare what JSON holds; unlike for Python, True is not 1 there."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def _first_difference(name: str, old: Any, new: Any) -> tuple[str, str, str]:
     if isinstance(old, list) and isinstance(new, list):
         old, new = _labelled(old), _labelled(new)
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old | new:
-            if key not in old or key not in new or old[key] != new[key]:
+            if key not in old or key not in new or not _alike(old[key], new[key]):
                 inner = f"{name}.{key}" if name else str(key)
                 return _first_difference(inner, old.get(key, "absent"), new.get(key, "absent"))
     return name, reprlib.repr(old), reprlib.repr(new)

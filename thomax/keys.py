@@ -14,6 +14,7 @@ import numpy as np
 
 Key: TypeAlias = "int | Sequence[int] | np.ndarray | jax.Array"
 
+NO_TRIAL = 2**63  # from here on numbers belong to no trial of a run
 _WORD = 2**64
 
 

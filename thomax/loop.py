@@ -79,6 +79,8 @@ def run(
 
     def finish(trial: Trial, value: Any, error: Exception | None) -> None:
         told = _tell(optimizer, trial, value, error)
+        if told is None:
+            return
         bar.update()
         bar.set_postfix_str(_best_so_far(optimizer))
         for callback in callbacks:
@@ -203,14 +205,25 @@ def _workers(executor: Any, batch: int) -> Iterator[Any]:
             own.shutdown(wait=False, cancel_futures=True)
 
 
-def _tell(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial:
-    """Record what the objective returned, also if Ctrl-C comes in between: it may be of hours."""
+def _tell(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial | None:
+    """Record what the objective returned, also if Ctrl-C comes in between: it may be of hours.
+
+    A trial that somebody told or dropped meanwhile needs nothing more.
+    """
     try:
         return _told(optimizer, trial, value, error)
+    except ValueError:
+        if _is_open(optimizer, trial):
+            raise
+        return None
     except KeyboardInterrupt:
-        if any(t.number == trial.number for t in optimizer.pending):
+        if _is_open(optimizer, trial):
             _told(optimizer, trial, value, error)
         raise
+
+
+def _is_open(optimizer: Asker, trial: Trial) -> bool:
+    return any(t.number == trial.number for t in optimizer.pending)
 
 
 def _told(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial:

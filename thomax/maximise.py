@@ -11,7 +11,7 @@ Notation:
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -23,6 +23,7 @@ import numpy as np
 from thomax.compilation import cached_compilation
 from thomax.draws import CHUNK, evaluate, evaluate_own, value_and_gradient
 from thomax.kernels import float64
+from thomax.parameters import is_whole
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
@@ -35,6 +36,7 @@ _SMALL = 5_000  # points that are scored whole as fast as they are searched
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
 _ROWS = 4 * CHUNK  # of a finite space read at once
 _TRIES = 100  # at a candidate that a constraint allows: some constraints refuse nearly all
+_MOST_LISTED = 10**6  # points that are looked through when random ones are all taken
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
@@ -59,9 +61,12 @@ class Search:
     rounding: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "restarts", "restarts_per_draw", "rounds"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Search needs {name} >= 1, got {getattr(self, name)}.")
+        for name in ("candidates", "restarts", "restarts_per_draw", "iterations", "rounds"):
+            got, least = getattr(self, name), 0 if name == "iterations" else 1
+            if not is_whole(got, least):
+                raise ValueError(
+                    f"Search needs {name} to be a whole number >= {least}, got {got!r}."
+                )
         if not 0 <= self.local <= 1:
             raise ValueError(f"Search needs local from 0 to 1, got {self.local}.")
 
@@ -82,6 +87,10 @@ class Search:
 
 
 _USUAL_SEARCH = Search()
+_NO_NUMBER = (
+    "A policy's score needs to be a number somewhere, got none at any point: "
+    "check the policy's settings."
+)
 
 
 @cached_compilation
@@ -104,8 +113,11 @@ def maximise(
         found = _search(rng, score, space, search, exclude, centres, sure=can_be_listed)
         if found is not None:
             return space.decode(np.array(found)) if found else []
-    excluded = np.array(sorted(space.index(exclude)), np.int64)
-    return space.params(_first_untaken(_rankings(score, space, excluded)))
+    excluded = np.array(sorted({*space.index(exclude)}), np.int64)
+    chosen = _first_untaken(_rankings(score, space, excluded))
+    if not chosen and len(excluded) < space.size:
+        raise ValueError(_NO_NUMBER)
+    return space.params(chosen)
 
 
 def _is_scored_at_once(space: Space, search: Search) -> bool:
@@ -249,10 +261,17 @@ def _search(
                 return None
             point = next(filter(is_new, ranked), None)
             if point is None:
-                point = next(filter(is_new, _sample(rng, space, 1000)), None)
+                point = next(filter(is_new, _others(rng, space)), None)
             if point is not None:
                 chosen.append(point)
     return chosen
+
+
+def _others(rng: np.random.Generator, space: Space) -> Iterator[np.ndarray]:
+    """Yield random points, then all that a finite space has, unless they are too many to list."""
+    yield from _sample(rng, space, 1000)
+    if space.size <= _MOST_LISTED:
+        yield from (row for _, rows in space.chunks(_ROWS) for row in rows)
 
 
 def _is_among(row: np.ndarray, space: Space, points: Sequence[Mapping[str, Any]]) -> bool:
@@ -276,6 +295,8 @@ def _climbed(
 ) -> list[np.ndarray]:
     """Return for each draw the best candidates and where they lead, best first."""
     values = evaluate(score, candidates.astype(np.float32))
+    if np.isnan(values).all(axis=1).any():
+        raise ValueError(_NO_NUMBER)
     order = np.argsort(-values, axis=1, kind="stable")
     refined = _refine(rng, score, space, search, candidates[order[:, :restarts]])
     others, kept = [], restarts

@@ -22,7 +22,7 @@ from thomax.data import Data
 from thomax.design import design_length, most_uncertain_point, quasi_random_point
 from thomax.history import History
 from thomax.journal import Journal, Trial
-from thomax.keys import make_keys
+from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, Objective, StopReason, run
 from thomax.maximise import Search
 from thomax.outcomes import checked_outcome
@@ -31,7 +31,6 @@ from thomax.pools import Pool
 from thomax.spaces import Space, as_space
 from thomax.suggest import Params, Policy, as_model, default_policy, suggest
 
-_FIRST_JUDGE = 2**63  # keys of no trial
 _USUAL_NOISE_STD = 0.1  # of standardised values
 _JUDGES = 16  # draws averaged to estimate the posterior mean
 
@@ -75,6 +74,8 @@ class Optimizer:
                 f"Optimizer needs a policy such as STOBNTSLinear(), got {policy!r}: "
                 "pass an instance, or a function of keys and data."
             )
+        if search is not None and not isinstance(search, Search):
+            raise TypeError(f"Optimizer needs search to be a Search, got {search!r}.")
         self.space = as_space(space)
         self.policy: Policy = default_policy(self.space) if policy is None else policy
         self.direction = direction
@@ -163,7 +164,7 @@ class Optimizer:
             return proposed
         if not proposed:
             raise ValueError(
-                "The space is exhausted: every point has been proposed. "
+                "The space is exhausted: no point was found that has not been proposed. "
                 "Stop here, or allow repetition with replicates=True."
             )
         return proposed[0]
@@ -213,7 +214,7 @@ class Optimizer:
         complete = self._history.listed("complete")
         if len(complete) < 3:
             return best
-        keys = make_keys(self.seed, _JUDGES, first=_FIRST_JUDGE)
+        keys = make_keys(self.seed, _JUDGES, first=NO_TRIAL)
         x = np.array([self._row(t) for t in complete])
         draws = as_model(self.policy, self.space)(keys, self._data())(x)
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
@@ -348,10 +349,12 @@ class Optimizer:
     def _excluded(self) -> list[Params]:
         return [] if self._replicates else [t.params for t in self._history.listed()]
 
-    def _seen(self) -> set[int]:
-        """Return where in a finite space points may not return, remembered."""
-        if self._replicates or not self.space.is_finite:
+    def _seen(self) -> set[Any]:
+        """Return the points that may not return: where they are in a finite space, remembered."""
+        if self._replicates:
             return set()
+        if not self.space.is_finite:
+            return {self._row(t).tobytes() for t in self._history.listed()}
         new = [t for t in self._history.listed() if t.number not in self._positions]
         positions = self.space.index([t.params for t in new])
         self._positions |= {t.number: i for t, i in zip(new, positions, strict=True)}

@@ -17,6 +17,10 @@ def checked_outcome(
         ((2.0, None), (None, 'the value was nan'))
     """
     if error is not None:
+        if isinstance(value, int | float) and math.isfinite(value):
+            raise ValueError(
+                f"tell needs a value or an error, got both ({value} and {error!r}): leave one out."
+            )
         text = error if isinstance(error, str) else f"{type(error).__name__}: {_text(error)}"
         return None, text[:1000]
     if value is None or value is np.ma.masked:

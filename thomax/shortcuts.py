@@ -12,7 +12,7 @@ def maximize(
 ) -> Optimizer:
     """Maximise a function in one call; the options are those of Optimizer and `run`.
 
-    With a `journal` the same call again goes on where the last one ended.
+    With a `journal` the same call again goes on where the last one ended, for `trials` more.
 
     Example:
         >>> from thomax import Float
@@ -30,7 +30,7 @@ def minimize(
 ) -> Optimizer:
     """Minimise a function in one call; the options are those of Optimizer and `run`.
 
-    With a `journal` the same call again goes on where the last one ended.
+    With a `journal` the same call again goes on where the last one ended, for `trials` more.
 
     Example:
         >>> from thomax import Float

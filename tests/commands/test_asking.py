@@ -123,6 +123,17 @@ def test_a_table_may_come_from_a_spreadsheet(thomax, asked, folder):
     assert trials()[1].value == 0.5
 
 
+def test_an_empty_cell_is_the_empty_choice_where_there_is_one(thomax, space, folder):
+    file = space(
+        'mode = {type = "categorical", choices = ["", "fast"]}\n'
+        'level = {type = "int", low = 1, high = 3, when = {mode = "fast"}}'
+    )
+    thomax("suggest", "lab.jsonl", "--space", file)
+    (folder / "r.csv").write_text("mode,level,value\n,,1\nfast,2,3\n", "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.csv").code == 0
+    assert [t.params for t in trials()[1:]] == [{"mode": ""}, {"mode": "fast", "level": 2}]
+
+
 def test_json_lines_of_suggest_come_back_with_values(thomax, asked, folder):
     lines = [json.dumps({**asked[1], "value": 4}), "", json.dumps({"params": POINT, "error": "e"})]
     (folder / "r.jsonl").write_text("\n".join(lines), "utf-8")

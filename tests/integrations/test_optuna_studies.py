@@ -273,6 +273,29 @@ def test_every_state_of_optuna_has_a_meaning():
     assert optimizer.ask().params == {"x": 0.9}
 
 
+def test_what_was_enqueued_and_never_asked_for_is_no_part_of_a_finished_trial():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.enqueue_trial({"x": 0.0, "old_name": 3})
+    study.optimize(lambda trial: trial.suggest_float("x", -1, 1) ** 2, n_trials=3)
+    optimizer = from_study(study)
+    assert len(optimizer.trials) == 3
+    assert (optimizer.best.params, optimizer.best.value) == ({"x": 0.0}, 0.0)
+
+
+def test_a_trial_that_failed_before_it_had_asked_for_everything_is_completed():
+    study = optunas(6)
+    whole = {**study.trials[0].params, "x": 0.25}
+    study.enqueue_trial(whole)
+
+    def fails_early(trial):
+        trial.suggest_float("x", -5, 5)
+        raise ArithmeticError
+
+    study.optimize(fails_early, n_trials=1, catch=ArithmeticError)
+    failed = from_study(study).trials[-1]
+    assert (failed.params, failed.state) == (whole, "failed")
+
+
 def test_trials_that_do_not_fit_are_named():
     study = optunas(6)
     added(study, "x", FloatDistribution(-5, 5), 1.0)  # c is missing

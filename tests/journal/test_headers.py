@@ -1,7 +1,7 @@
 import pytest
 from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
 
-from thomax import Float, Int, Pool, Space
+from thomax import Categorical, Float, Int, Optimizer, Pool, Space
 from thomax.journal import Journal
 
 
@@ -114,3 +114,13 @@ def test_a_place_that_cannot_hold_a_journal_gets_a_sentence(tmp_path, place, err
 def test_a_device_is_no_journal():
     with pytest.raises(ValueError, match="must be a regular file, got /dev/null"):
         Journal.open("/dev/null", HEADER)
+
+
+def test_true_is_not_one(tmp_path):
+    path = tmp_path / "run.jsonl"
+    for choices, others in (([1, 0], [True, False]), ([True, False], [1, 0])):
+        with Optimizer({"c": Categorical(choices)}, seed=0, journal=path):
+            pass
+        with pytest.raises(ValueError, match="belongs to another search: its space"):
+            Optimizer({"c": Categorical(others)}, seed=0, journal=path)
+        path.unlink()

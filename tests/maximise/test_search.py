@@ -218,8 +218,15 @@ def test_the_maximum_of_a_rough_draw_is_that_of_a_dense_grid_or_higher():
 
 @pytest.mark.parametrize("name", ["candidates", "restarts", "restarts_per_draw", "rounds"])
 def test_a_search_that_looks_nowhere_is_refused(name):
-    with pytest.raises(ValueError, match=f"Search needs {name} >= 1, got 0"):
-        Search(**{name: 0})
+    for number in (0, 1.5, None):
+        with pytest.raises(ValueError, match=f"Search needs {name} to be a whole number >= 1"):
+            Search(**{name: number})
+
+
+def test_a_search_may_do_without_climbing_but_not_climb_backwards():
+    assert Search(iterations=0).iterations == 0
+    with pytest.raises(ValueError, match="Search needs iterations to be a whole number >= 0"):
+        Search(iterations=-1)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])

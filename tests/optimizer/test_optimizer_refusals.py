@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -8,8 +9,11 @@ import pytest
 from searches import optimizer, told
 
 from thomax import (
+    MLP,
     Float,
     Int,
+    Optimizer,
+    Search,
     Space,
     STOBNTSLinear,
     Trial,
@@ -150,3 +154,39 @@ def test_a_constraint_that_nothing_satisfies_is_reported(initial, parameter):
     with pytest.raises(ValueError, match="The constraint refused"):
         search.ask()
     assert search.trials == []
+
+
+@pytest.mark.parametrize("search", [{"candidates": 500}, 100, Search])
+def test_a_search_of_another_kind_is_refused_before_anything_is_evaluated(search):
+    with pytest.raises(TypeError, match="Optimizer needs search to be a Search, got"):
+        Optimizer({"x": Float(-1, 1)}, search=search)
+
+
+@pytest.mark.parametrize("value", [2.0, 0, np.float64(1)])
+def test_a_value_and_an_error_are_one_too_many(value):
+    search = Optimizer({"x": Float(-1, 1)}, seed=0)
+    trial = search.ask()
+    with pytest.raises(ValueError, match="tell needs a value or an error, got both"):
+        search.tell(trial, value, error="too late")
+    assert search.pending == [trial]
+    assert search.tell(trial, math.nan, error="too late").error == "too late"
+
+
+@pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf])
+def test_a_beta_that_becomes_unusable_is_not_taken_for_an_exhausted_space(beta):
+    policy = STOBNTSLinear(MLP(width=32), beta=lambda n: 1.0 if n < 5 else beta)
+    search = Optimizer({"x": Int(0, 50)}, policy, seed=0, initial=4)
+    with pytest.raises(ValueError, match=r"STOBNTSLinear needs beta > 0, got .* for 5 observ"):
+        search.run(lambda p: float(p["x"]), 12, progress=False)
+    assert len(search.trials) == 5
+
+
+@pytest.mark.parametrize("space", [{"x": Int(0, 50)}, {"x": Float(0, 50)}])
+def test_a_score_that_is_nowhere_a_number_is_not_taken_for_an_exhausted_space(space):
+    def unfinished(keys, data):
+        draws = STOBNTSLinear(MLP(width=32))(keys, data)
+        return replace(draws, theta=np.full_like(draws.theta, np.nan))
+
+    search = Optimizer(space, unfinished, seed=0, initial=0)
+    with pytest.raises(ValueError, match="score needs to be a number somewhere"):
+        search.ask(2)

@@ -75,6 +75,17 @@ def test_a_line_crosses_each_parameter_at_its_value_and_inactive_ones_below(mixe
     assert "–" not in [a["text"] for a in figure["layout"]["annotations"] if a["x"] == 3]
 
 
+def test_values_as_far_apart_as_floats_reach_have_colours():
+    search = Optimizer({"x": Float(0, 1)}, seed=0)
+    for x, value in zip(np.linspace(0, 1, 4), [-1.7e308, -1e308, 1e308, 1.7e308], strict=True):
+        search.tell({"x": x}, value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        *lines, _ = figures.parallel(gather(run_of(search)))["data"]
+    colours = [line["line"]["color"] for line in lines]
+    assert len({*colours}) > 2
+    assert colours[-1] == "rgb(225,29,72)"
+
+
 def test_the_best_quarter_keeps_the_lines_on_top(mixed_content):
     views = figures.parallel_views(mixed_content)
     assert views["best quarter"]["visible"] == [False] * 9 + [True] * 3 + [True]

@@ -99,7 +99,11 @@ def _csv_rows(path: Path, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
             where = f"{path}, line {reader.line_num}"
             if "" in row:
                 raise ValueError(f"{where} has more cells than there are columns.")
-            filled = {name: text for name, text in row.items() if text != ""}
+            filled = {
+                name: text
+                for name, text in row.items()
+                if text != "" or _may_be_empty(space.parameters.get(name))
+            }
             outcome: dict[str, Any] = {
                 name: filled.pop(name) for name in _OUTCOME if name in filled
             }
@@ -136,6 +140,11 @@ def _typed(parameter: Parameter | None, text: str) -> Any:
     exact = [option for option in options if as_text(option) == text]
     similar = [option for option in options if _may_be_written(option, text)]
     return [*exact, *similar, text][0]
+
+
+def _may_be_empty(parameter: Parameter | None) -> bool:
+    """Say whether an empty cell is a choice; that of a parameter with a condition is none."""
+    return isinstance(parameter, Categorical) and "" in parameter.choices and not parameter.when
 
 
 def _may_be_written(option: Any, text: str) -> bool:

@@ -15,6 +15,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -321,11 +322,8 @@ def _widest(name: str, distributions: list[Any]) -> Parameter:
 
 def _copy_or_refuse(optimizer: Optimizer, trial: Any) -> str | None:
     """Copy a trial, or say why it does not fit the space."""
-    params = pending_params(trial)
-    if isinstance(optimizer.space, Pool):
-        params = {"index": params.get("index")}
     try:
-        params = optimizer.space.validate(params)
+        params = _fitting(optimizer.space, trial)
     except ValueError as error:
         return str(error)
     dropped = trial.user_attrs.get(_STATE) == "dropped"
@@ -340,6 +338,23 @@ def _copy_or_refuse(optimizer: Optimizer, trial: Any) -> str | None:
         value = observed_value(trial)
         optimizer.tell(params, value, error=_why_failed(trial) if math.isnan(value) else None)
     return None
+
+
+def _fitting(space: Space | Pool, trial: Any) -> dict[str, Any]:
+    """Return the point of a trial, or raise.
+
+    What was proposed or enqueued but never asked for by the objective is no part of a result;
+    only a trial that ended before it had asked for everything is completed by it.
+    """
+    points = [pending_params(trial)]
+    if trial.state.is_finished():
+        points = [dict(trial.params), *points]
+    if isinstance(space, Pool):
+        points = [{"index": params.get("index")} for params in points]
+    for params in points[:-1]:
+        with suppress(ValueError):
+            return space.validate(params)
+    return space.validate(points[-1])
 
 
 def _why_failed(trial: Any) -> str:

@@ -205,6 +205,9 @@ class _Known:
         else:
             prior = default_prior(policy.network, policy.sphere, policy.noise_std)
         beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
+        if not 0 < beta < math.inf:
+            name = type(policy).__name__
+            raise ValueError(f"{name} needs beta > 0, got {beta} for {n} observations.")
         x = prior.inputs(pad(x, padded_size(n, x.shape[1:])))
         return cls(x, n, standard, prior, beta, policy.perturb, math.prod(data.x.shape[1:]))
 

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from thomax.draws import Score
-from thomax.keys import make_keys
+from thomax.keys import NO_TRIAL, make_keys
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.report.run import Run
 from thomax.suggest import as_model, default_policy, has_model
 
 FEWEST_VALUES = 3
-_FIRST_KEY = 2**63  # keys of no trial
 _DRAWS, _FEW_DRAWS = 64, 16
 _MANY_POINTS = 500  # observed points from which on a draw is expensive
 
@@ -42,7 +41,7 @@ def belief_of(run: Run) -> Belief | None:
     policy, data = as_model(searched_with, run.space, beta=1.0), run.data()
     cheap = isinstance(policy, STOBNTSLinear | GPTS) and len(data) <= _MANY_POINTS
     count = _DRAWS if cheap else _FEW_DRAWS
-    return Belief(policy(make_keys(run.seed, count, first=_FIRST_KEY), data), count, run.sign)
+    return Belief(policy(make_keys(run.seed, count, first=NO_TRIAL), data), count, run.sign)
 
 
 def model_note(run: Run) -> str:

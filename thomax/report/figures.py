@@ -158,7 +158,8 @@ def parallel(content: Content) -> Figure:
     axes = [*content.axes.values()]
     trials = content.run.by_value[:_MOST_LINES][::-1]
     low, high = colour_range(content)
-    shares = np.clip([(value_of(t) - low) / ((high - low) or 1.0) for t in trials], 0, 1)
+    span = high / 2 - low / 2  # halves: values may be as far apart as floats reach
+    shares = np.clip([(value_of(t) / 2 - low / 2) / (span or 1.0) for t in trials], 0, 1)
     lines = [_line(t, axes, float(share)) for t, share in zip(trials, shares, strict=True)]
     bar = {
         "x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip",
