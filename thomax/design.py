@@ -37,14 +37,30 @@ def design_length(initial: Any, space: Space | Pool) -> int:
     return int(initial)
 
 
+def may_repeat(space: Space | Pool) -> bool:
+    """Say whether a point can come twice: not where a continuous parameter is always active.
+
+    A branch of a conditional space without numbers is a single point.
+    """
+    if isinstance(space, Pool) or space.is_finite:
+        return True
+    return any(p.when for p in space.parameters.values())
+
+
+def identities(
+    space: Space | Pool, params: Sequence[Params], rows: Iterable[np.ndarray]
+) -> Sequence[Any]:
+    """Return what tells points apart: positions in a finite space, else the encoded points."""
+    return space.index(params) if space.is_finite else [row.tobytes() for row in rows]
+
+
 def quasi_random_point(
     space: Space | Pool, seed: int, number: int, seen: Collection[Any]
 ) -> Params | None:
     """Return point `number` of a scrambled Sobol sequence, a random one if it is seen or late.
 
-    A pool is walked in a random order. `seen` are positions in a finite space, or encoded points
-    of another, where a branch without numbers may be one point; None means that there are no
-    others.
+    A pool is walked in a random order. `seen` are identities; None means that there are no other
+    points.
     """
     if isinstance(space, Pool):
         walk = stream(make_key(seed), _PURPOSE).permutation(space.size)
@@ -53,8 +69,8 @@ def quasi_random_point(
     found = _first(
         params
         for rows in _attempts(space, seed, number)
-        for params, position in zip(*_numbered(space, rows), strict=True)
-        if position not in seen
+        for params, identity in zip(*_identified(space, rows), strict=True)
+        if identity not in seen
     )
     if found is None and not space.is_finite:  # there are others, but hard to find
         return _first(p for rows in _attempts(space, seed, number) for p in space.decode(rows))
@@ -81,7 +97,7 @@ def most_uncertain_point(
         params = space.params(positions)
     else:
         rows = space.sample(rng, _CANDIDATES, tries=_TRIES * _CANDIDATES)
-        params, positions = _numbered(space, rows)
+        params, positions = _identified(space, rows)
     k, n = len(before), len(before) + len(rows)
     points = np.concatenate([space.encode(before), rows]) if k else rows
     K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
@@ -106,7 +122,6 @@ def _attempts(space: Space, seed: int, number: int) -> Iterator[np.ndarray]:
         yield from (rows for _, rows in space.chunks(_CANDIDATES))
 
 
-def _numbered(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[Any]]:
-    """Return the params of rows, and what tells them apart: positions in a finite space."""
+def _identified(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[Any]]:
     params = space.decode(rows)
-    return params, space.index(params) if space.is_finite else [row.tobytes() for row in rows]
+    return params, identities(space, params, rows)

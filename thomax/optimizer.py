@@ -19,7 +19,13 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from thomax.data import Data
-from thomax.design import design_length, most_uncertain_point, quasi_random_point
+from thomax.design import (
+    design_length,
+    identities,
+    may_repeat,
+    most_uncertain_point,
+    quasi_random_point,
+)
 from thomax.history import History
 from thomax.journal import Journal, Trial
 from thomax.keys import NO_TRIAL, make_keys
@@ -86,7 +92,7 @@ class Optimizer:
         self._replicates = replicates
         self._history = History()
         self._rows: dict[int, np.ndarray] = {}
-        self._positions: dict[int, int] = {}
+        self._identities: dict[int, Any] = {}
         self._lock = threading.RLock()
         self.seed, self._journal = self._open(journal, seed)
 
@@ -350,15 +356,13 @@ class Optimizer:
         return [] if self._replicates else [t.params for t in self._history.listed()]
 
     def _seen(self) -> set[Any]:
-        """Return the points that may not return: where they are in a finite space, remembered."""
-        if self._replicates:
+        """Return the identities of the points that may not return, remembered."""
+        if self._replicates or not may_repeat(self.space):
             return set()
-        if not self.space.is_finite:
-            return {self._row(t).tobytes() for t in self._history.listed()}
-        new = [t for t in self._history.listed() if t.number not in self._positions]
-        positions = self.space.index([t.params for t in new])
-        self._positions |= {t.number: i for t, i in zip(new, positions, strict=True)}
-        return set(self._positions.values())
+        new = [t for t in self._history.listed() if t.number not in self._identities]
+        found = identities(self.space, [t.params for t in new], (self._row(t) for t in new))
+        self._identities |= {t.number: i for t, i in zip(new, found, strict=True)}
+        return set(self._identities.values())
 
     def _initial_point(self) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
