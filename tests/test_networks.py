@@ -1,3 +1,6 @@
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,3 +98,45 @@ def test_a_custom_network_starts_as_the_users_initialisation():
 def test_impossible_networks_are_refused(make):
     with pytest.raises(ValueError, match="needs"):
         make()
+
+
+class Fields(NamedTuple):
+    hidden: jax.Array
+    out: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Module:
+    hidden: jax.Array
+    out: jax.Array
+
+
+WEIGHTS = (np.full((3, 4), 2.0, np.float32), np.full(4, 3.0, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("tree", "last_layer"),
+    [
+        ([*WEIGHTS], -1),
+        (WEIGHTS, 1),
+        (Fields(*WEIGHTS), -1),
+        (Fields(*WEIGHTS), "out"),
+        (Module(*WEIGHTS), "out"),
+        ({"hidden": WEIGHTS[0], "out": WEIGHTS[1]}, "out"),
+        ({"params": {"d0": {"w": WEIGHTS[0]}, "d1": {"w": WEIGHTS[1]}}}, ("params", "d1")),
+        ([[WEIGHTS[0]], {"out": WEIGHTS[1]}], (-1, "out")),
+    ],
+)
+def test_the_last_layer_is_found_in_any_tree(tree, last_layer):
+    network = Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer)
+    np.testing.assert_array_equal(network.last_layer((3,)), [False] * 12 + [True] * 4)
+
+
+@pytest.mark.parametrize(
+    ("tree", "last_layer"), [([*WEIGHTS], 2), ({"a": WEIGHTS[0]}, -1), ([*WEIGHTS], (0, "w"))]
+)
+def test_a_last_layer_that_is_not_there_is_refused_with_what_is(tree, last_layer):
+    network = Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer)
+    with pytest.raises(ValueError, match=r"name an entry of what init returns.*there are \["):
+        network.last_layer((3,))

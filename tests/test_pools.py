@@ -108,6 +108,19 @@ def test_tables_become_numbers_signs_and_one_hot_columns(table):
     np.testing.assert_array_equal(x[:, 6:], [[1, 0], [0, 1], [1, 0], [1, 0]])
 
 
+def test_true_in_a_column_of_objects_is_not_one():
+    column = pd.Series([1, True, "a", 1.0], dtype=object)
+    pool = Pool(pd.DataFrame({"a": column}))
+    ones = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    np.testing.assert_array_equal(everything(pool), ones)
+    assert pool != Pool(pd.DataFrame({"a": pd.Series([1, 1, "a", 1], dtype=object)}))
+
+
+def test_features_whose_squares_underflow_are_told_apart():
+    x = everything(Pool(np.array([[1e-170], [2e-170], [3e-170]])))
+    assert len(np.unique(x)) == 3
+
+
 def test_numbers_in_columns_of_objects_are_numbers(table):
     """A table made of rows, or of an array with texts in it, has objects in all columns."""
     assert Pool(table.astype(object)).shape == Pool(table).shape == (8,)

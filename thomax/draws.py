@@ -24,13 +24,15 @@ CHUNK = 4096  # points evaluated at once
 
 
 class Score(Protocol):
-    """What a policy returns: B functions of points, to be maximised."""
+    """What a policy returns: B functions of points, to be maximised.
+
+    It is a JAX pytree, and B is the length of each of its arrays. A score that also estimates the
+    objective may be called at points (N, ...), and answers in the objective's units; one that
+    cannot be called is taken to have those units already.
+    """
 
     def values(self, x: Any) -> Any:
         """Evaluate one function of the batch at points (N, ...); compiled by the caller."""
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Evaluate in the objective's units: (N,) for a single key, (B, N) for a batch."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,17 @@ def _own_gradients(score: Any, x: Any) -> Any:
     return values, gradients
 
 
+def batch_size(score: Any) -> int:
+    """Return how many functions a score holds."""
+    return len(jax.tree.leaves(score)[0])
+
+
+def in_units(score: Any, x: np.ndarray) -> np.ndarray:
+    """Evaluate all functions of a score in the objective's units: (B, N)."""
+    found = score(x) if callable(score) else evaluate(score, np.asarray(x, np.float32))
+    return np.asarray(found, np.float64)
+
+
 def evaluate(score: Any, x: np.ndarray) -> np.ndarray:
     """Evaluate B draws on the standardised scale at shared points (N, ...): (B, N) float64."""
     return _chunked(_shared_points, score, x, axis=0)
@@ -182,4 +195,4 @@ def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
             size = min(CHUNK, padded_size(count, part.shape[axis + 1 :]))
             values = function(score, pad(part, size, axis))
         found.append(np.asarray(values, np.float64)[:, :count])
-    return np.concatenate(found, axis=1) if found else np.zeros((len(score.centre), 0))
+    return np.concatenate(found, axis=1) if found else np.zeros((batch_size(score), 0))

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from thomax.compilation import cached_compilation
-from thomax.draws import CHUNK, evaluate, evaluate_own, value_and_gradient
+from thomax.draws import CHUNK, batch_size, evaluate, evaluate_own, value_and_gradient
 from thomax.kernels import float64
 from thomax.parameters import is_whole
 from thomax.pools import Part, Pool
@@ -115,9 +115,13 @@ def maximise(
             return space.decode(np.array(found)) if found else []
     excluded = np.array(sorted({*space.index(exclude)}), np.int64)
     chosen = _first_untaken(_rankings(score, space, excluded))
-    if not chosen and len(excluded) < space.size:
+    if not chosen and _is_any_left(space, excluded):
         raise ValueError(_NO_NUMBER)
     return space.params(chosen)
+
+
+def _is_any_left(space: Space | Pool, excluded: np.ndarray) -> bool:
+    return any(not np.isin(indices, excluded).all() for indices, _ in space.chunks(_ROWS))
 
 
 def _is_scored_at_once(space: Space, search: Search) -> bool:
@@ -179,7 +183,7 @@ def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[lis
         )
         for part in space.parts(_PART)
     ]
-    best = _Best.none(len(score.centre))
+    best = _Best.none(batch_size(score))
     try:
         for task in tasks:
             found = task.result()
@@ -193,7 +197,7 @@ def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[lis
 @cached_compilation
 def _best_of(score: Any, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
     """Score points in chunks; `excluded` are indices in ascending order."""
-    best = _Best.none(len(score.centre))
+    best = _Best.none(batch_size(score))
     groups = _groups(score)
     for indices, x in points.chunks(_ROWS):
         x = np.asarray(x, np.float32)
@@ -215,7 +219,7 @@ def _groups(score: Any) -> list[Any]:
 
     They become JAX's arrays here, once: else each of the many evaluations copies all weights.
     """
-    count = len(score.centre)
+    count = batch_size(score)
     edges = np.linspace(0, count, math.ceil(count / _DRAWS) + 1).astype(int).tolist()
     groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
     with float64():
@@ -248,7 +252,7 @@ def _search(
     next best only by chance.
     """
     candidates = _candidates(rng, space, search, centres)
-    restarts = max(search.restarts_per_draw, search.restarts // len(score.centre))
+    restarts = max(search.restarts_per_draw, search.restarts // batch_size(score))
     chosen: list[np.ndarray] = []
 
     def is_new(row: np.ndarray) -> bool:

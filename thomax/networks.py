@@ -15,7 +15,7 @@ zero, and the model believes it knows the value there.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
@@ -197,7 +197,7 @@ class Custom:
     The parameters may be any tree of arrays in any initialisation: each array is rescaled by its
     root mean square at initialisation, which turns it into the NTK parameterisation's N(0, 1);
     arrays that start at zero (biases, usually) get `zero_std`. `last_layer` names the output: an
-    index or key into the tree of parameters.
+    index, key or field of the tree of parameters, or a tuple of them that leads further inside.
 
     Example:
         >>> def init(key): return [jax.random.normal(key, (2, 8)), jax.random.normal(key, (8,))]
@@ -208,14 +208,14 @@ class Custom:
 
     init: Callable[[Any], Any]
     function: Callable[[Any, Any], Any]
-    last_layer_name: int | str = -1
+    last_layer_name: int | str | tuple[int | str, ...] = -1
     zero_std: float = 0.1
 
     def __init__(
         self,
         init: Callable[[Any], Any],
         apply: Callable[[Any, Any], Any],
-        last_layer: int | str = -1,
+        last_layer: int | str | tuple[int | str, ...] = -1,
         zero_std: float = 0.1,
     ) -> None:
         values = (init, apply, last_layer, zero_std)
@@ -228,15 +228,20 @@ class Custom:
 
     def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the parameters of the named output layer."""
-        tree = jax.tree.map(np.zeros_like, self.init(jax.random.key(0)))
-        try:
-            tree[self.last_layer_name] = jax.tree.map(np.ones_like, tree[self.last_layer_name])
-        except (KeyError, IndexError, TypeError) as error:
-            raise ValueError(
-                "Custom needs last_layer to name an entry of the list or dict that init returns, "
-                f"got {self.last_layer_name!r} for a {type(tree).__name__}."
-            ) from error
-        return np.asarray(ravel_pytree(tree)[0]) > 0
+        leaves = jax.tree_util.tree_leaves_with_path(self.init(jax.random.key(0)))
+        paths = [path for path, _ in leaves]
+        name = self.last_layer_name
+        for depth, step in enumerate(name if isinstance(name, tuple) else (name,)):
+            paths = [path for path in paths if depth < len(path)]
+            entry = _entry([path[depth] for path in paths], step)
+            if entry is None:
+                known = ", ".join(jax.tree_util.keystr(path) for path, _ in leaves)
+                raise ValueError(
+                    "Custom needs last_layer to name an entry of what init returns, got "
+                    f"{name!r}: there are {known}."
+                )
+            paths = [path for path in paths if path[depth] == entry]
+        return np.concatenate([np.full(np.size(leaf), path in paths) for path, leaf in leaves])
 
     def apply(self, theta: Any, x: Any) -> Any:
         """Compute the network's outputs (n,)."""
@@ -245,6 +250,16 @@ class Custom:
     def blocks(self, theta: Any, x: Any) -> None:
         """Return None: the structure is unknown."""
         return
+
+
+def _entry(keys: Sequence[Any], wanted: int | str) -> Any:
+    """Return the key of a tree's level that is wanted: by its name, or by its place if ordered."""
+    entries = [*dict.fromkeys(keys)]
+    ordered = not any(isinstance(key, jax.tree_util.DictKey) for key in entries)
+    if isinstance(wanted, int) and ordered:
+        return entries[wanted] if -len(entries) <= wanted < len(entries) else None
+    named = (key for key in entries if wanted in (getattr(key, a, None) for a in ("key", "name")))
+    return next(named, None)
 
 
 @lru_cache(maxsize=64)

@@ -26,6 +26,7 @@ from thomax.design import (
     most_uncertain_point,
     quasi_random_point,
 )
+from thomax.draws import in_units
 from thomax.history import History
 from thomax.journal import Journal, Trial
 from thomax.keys import NO_TRIAL, make_keys
@@ -222,7 +223,7 @@ class Optimizer:
             return best
         keys = make_keys(self.seed, _JUDGES, first=NO_TRIAL)
         x = np.array([self._row(t) for t in complete])
-        draws = as_model(self.policy, self.space)(keys, self._data())(x)
+        draws = in_units(as_model(self.policy, self.space)(keys, self._data()), x)
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return _copy(complete[int(np.argmax(means))])
 

@@ -234,13 +234,13 @@ class _Listed(Parameter):
 
     @cached_property
     def _levels(self) -> dict[Any, int]:
-        return {_identity(option): level for level, option in enumerate(self._options)}
+        return {identity(option): level for level, option in enumerate(self._options)}
 
     def code_of(self, value: Any) -> int:
         scalar = python_scalar(value)
-        if not isinstance(scalar, Scalar) or _identity(scalar) not in self._levels:
+        if not isinstance(scalar, Scalar) or identity(scalar) not in self._levels:
             raise ValueError(f"needs one of {shortened(self._options)}, got {value!r}")
-        return self._levels[_identity(scalar)]
+        return self._levels[identity(scalar)]
 
     def value_of(self, code: int) -> Scalar:
         return self._options[code]
@@ -350,7 +350,7 @@ def _decimal(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
-def _identity(value: Scalar) -> tuple[bool, Scalar]:
+def identity(value: Scalar) -> tuple[bool, Scalar]:
     """Return what makes two options the same: True is not 1, but 1 is 1.0."""
     return isinstance(value, bool), value
 
@@ -365,9 +365,9 @@ def _checked_options(kind: str, word: str, given: Any) -> tuple[Scalar, ...]:
             raise ValueError(f"{kind} needs str, int, float, bool or None, got {option!r}.")
         if isinstance(option, float) and not math.isfinite(option):
             raise ValueError(f"{kind} needs finite numbers, got {option!r}: use a string for it.")
-        if _identity(option) in options:
+        if identity(option) in options:
             raise ValueError(f"{kind} needs distinct {word}s, got {option!r} twice.")
-        options[_identity(option)] = option
+        options[identity(option)] = option
     if not options:
         raise ValueError(f"{kind} needs at least one {word}, got none.")
     return tuple(options.values())

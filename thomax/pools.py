@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thomax.counting import Indices, checked_indices
-from thomax.parameters import python_scalar
+from thomax.parameters import identity, python_scalar
 
 Features = NDArray[np.float32]
 
@@ -274,7 +274,7 @@ def _scaled(array: NDArray[Any], digest: Any, label: Any) -> _Scaled:
     constant = low == high
     offset = np.where(constant, low, np.where(coded, 0, mean))
     scale = np.where(constant | coded, 1, 2 * np.sqrt(m2 / count))
-    return _Scaled(array, offset, np.where(scale > 0, scale, 1))
+    return _Scaled(array, offset, np.where(scale > 0, scale, high - low))  # squares may underflow
 
 
 def _merged_moments(
@@ -372,15 +372,16 @@ def _one_hot(name: str, values: list[Any], digest: Any) -> Features:
                 f"Pool needs finite numbers, bools or strings, got {value!r} in column {name!r}: "
                 "convert it."
             )
-    levels = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    keys = [identity(value) for value in values]
+    levels = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     if len(levels) > MOST_ONE_HOT_VALUES:
         raise ValueError(
             f"Pool needs at most {MOST_ONE_HOT_VALUES} distinct values per column of strings, "
             f"got {len(levels)} in column {name!r}: drop it, or encode it as numbers."
         )
-    digest.update(repr([*levels]).encode())
+    digest.update(repr([value for _, value in levels]).encode())
     features = np.zeros((len(values), len(levels)), dtype=np.float32)
-    features[np.arange(len(values)), [levels[value] for value in values]] = 1
+    features[np.arange(len(values)), [levels[key] for key in keys]] = 1
     return features
 
 

@@ -214,6 +214,13 @@ def test_the_start_is_quasi_random_and_of_the_wanted_length():
     assert len(calls) == 2
     start = np.sort([t.params["x"] for t in study.trials[1:8]])
     assert np.diff(start).max() < 0.75  # evenly spread over [-1, 1]
+    sampler = quick(n_startup_trials=33)
+    study = study_of(sampler)
+    for _ in range(33):
+        study.tell(study.ask({"x": X}), 1.0)
+        sampler.reseed_rng()  # as before each trial of a thread
+    last = [t.params["x"] for t in study.trials[17:]]
+    assert len({int(8 * (x + 1)) for x in last}) > 13  # of 16 equal parts; random ones hit ten
     policy, calls = counting()
     study = study_of(quick(policy=policy))  # one parameter: a design of five
     for _ in range(6):

@@ -281,8 +281,12 @@ def test_a_list_of_scorers_needs_a_name_before_anything_is_fitted():
 def test_a_single_score_needs_no_name():
     assert hill_search(scoring="accuracy", refit="accuracy").fit(X, Y).best_score_ == 0.5
     assert hill_search(metric="score").fit(X, Y).best_score_ > 0.9
-    with pytest.raises(ValueError, match=r"one of the scores \['score'\], got metric='loss'"):
-        hill_search(metric="loss").fit(X, Y)
+    named = hill_search(scoring="accuracy", metric="accuracy").fit(X, Y)
+    assert named.best_score_ == 0.5
+    for scoring in ("accuracy", None):
+        refused = hill_search(scoring=scoring, metric="loss")
+        with pytest.raises(ValueError, match=r"one of the scores \['score'\], got metric='loss'"):
+            refused.fit(None, None)  # before anything is fitted
 
 
 # The estimator contract

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -186,3 +187,33 @@ def test_maximising_a_score_beats_looking_at_random_points():
     points = maximise(np.random.default_rng(0), score, space)
     at = np.diag(evaluate(score, space.encode(points).astype(np.float32)))
     assert (at >= evaluate(score, GRID.astype(np.float32)).max(1) - 1e-3).all()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bowls:
+    """The least that a score may be: arrays whose first axis is the batch, and `values`."""
+
+    bottoms: np.ndarray
+
+    def values(self, x):
+        return -((x - self.bottoms) ** 2).sum(axis=-1)
+
+
+@pytest.mark.parametrize("kind", ["float", "mixed", "pool"])
+def test_a_score_of_ones_own_needs_only_values(kind):
+    space = SPACES[kind]
+    width = space.shape[0]
+    optimizer = tx.Optimizer(
+        space,
+        lambda keys, data: Bowls(np.zeros((len(keys), width), np.float32)),
+        seed=0,
+        initial=4,
+        search=Search(candidates=200),
+    )
+    for trial in optimizer.ask(4):
+        optimizer.tell(trial, float(trial.number))
+    assert len(optimizer.ask(3)) == 3
+    rows = space.encode([t.params for t in optimizer.trials[:4]])
+    nearest = int(np.square(rows).sum(axis=1).argmin())
+    assert optimizer.recommend().number == nearest

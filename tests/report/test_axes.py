@@ -27,6 +27,7 @@ def test_listed_values_stand_in_their_order():
         (Axis("x", 16, 90, log=True), ["16", "90"]),
         (Axis("x", 0, 1, options=("a", None)), ["a", "None"]),
         (Axis("x", 7, 7), ["7"]),
+        (Axis("x", 0, 5e-324), ["0", "4.941e-324"]),
     ],
 )
 def test_ticks_are_round_numbers_powers_or_choices(axis, texts):

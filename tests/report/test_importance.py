@@ -81,3 +81,18 @@ def test_levels_are_the_middles_of_equal_parts_of_the_scale(parameter):
 def test_few_levels_are_all_taken():
     np.testing.assert_allclose(levels_of(Int(0, 2))[:, 0], [-1, 0, 1])
     assert len(levels_of(Categorical(list("abcdefghijk")))) == 11
+
+
+def test_of_many_choices_the_last_ones_count_too():
+    space = Space({"a": Float(-1, 1), "c": Categorical([*range(40)])})
+    good_last = of(lambda x: x[:, 0] + 5 * x[:, -8:].sum(axis=1), space)
+    good_first = of(lambda x: x[:, 0] + 5 * x[:, 1:9].sum(axis=1), space)
+    assert good_last.ranking == good_first.ranking == ["c", "a"]
+    np.testing.assert_allclose(good_last.first, good_first.first, atol=0.1)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_the_size_of_values_does_not_matter(size):
+    weights = np.array([3.0, 2.0, 1.0])
+    expected = of(lambda x: x @ weights, FLOATS)
+    np.testing.assert_allclose(of(lambda x: size * (x @ weights), FLOATS).total, expected.total)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thomax import Categorical, Float, Int
+from thomax import Categorical, Float, Int, Ordinal
 from thomax.report.belief import belief_of
 from thomax.report.run import run_of
 from thomax.report.slices import cuts_of, grid_of
@@ -68,8 +68,17 @@ def test_a_parameter_and_its_switch_span_no_plane(mixed, mixed_content, belief):
 
 
 def test_grids_are_even_on_the_parameters_scale():
-    values, places = grid_of(Float(0.01, 100, log=True), 5)
+    values, places = grid_of(Float(0.01, 100, log=True), 5, 1.0)
     np.testing.assert_allclose(values, [0.01, 0.1, 1, 10, 100])
     np.testing.assert_allclose(places[:, 0], [-1, -0.5, 0, 0.5, 1])
-    assert grid_of(Int(1, 1001), 3)[0] == [1, 501, 1001]
-    assert len(grid_of(Categorical([*range(100)]), 41)[0]) == 30
+    assert grid_of(Int(1, 1001), 3, 7)[0] == [1, 501, 1001]
+
+
+@pytest.mark.parametrize("kind", [Categorical, Ordinal])
+def test_a_slice_along_many_options_takes_them_from_everywhere_and_goes_through_the_centre(kind):
+    values = grid_of(kind([*range(100)]), 41, 95)[0]
+    assert values == sorted(values)
+    assert len(values) == 31
+    assert {0, 95, 99} < {*values}
+    assert np.diff(values).max() <= 4
+    assert grid_of(kind([*range(5)]), 41, 2)[0] == [*range(5)]

@@ -98,6 +98,8 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         self.n_startup_trials = n_startup_trials
         self.batch = _whole("batch", batch, least=1)
         self.seed = secrets.randbits(32) if seed is None else _whole("seed", seed)
+        # Threads draw from seeds of their own, but share one evenly spread sequence.
+        self._design_seed = self.seed
         self.search = search
         self.warn_independent_sampling = warn_independent_sampling
         self._pool_view = None if pool is None else PoolView(pool_parameter, pool)
@@ -196,7 +198,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
                     stacklevel=2,
                 )
         seen = set(view.space.index(exclude)) if view.space.is_finite else set()
-        point = quasi_random_point(view.space, self.seed, trial.number, seen)
+        point = quasi_random_point(view.space, self._design_seed, trial.number, seen)
         return _own(view, point or {})
 
     def _policy_point(

@@ -133,8 +133,9 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
                 "ThomaxSearchCV needs a dictionary of parameters or a Space, got a Pool: "
                 "its rows name no parameters of the estimator."
             )
-        if isinstance(self.scoring, list | tuple | set | dict):
-            self._score_name([*self.scoring])  # before anything is fitted
+        if not callable(self.scoring):  # before anything is fitted
+            several = isinstance(self.scoring, list | tuple | set | dict)
+            self._score_name([*self.scoring] if several else ["score"])
         seed = self.random_state
         if not is_whole(seed):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -143,7 +144,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _score_name(self, names: Sequence[str]) -> str:
         """Choose the score to maximise, of those that scikit-learn computes."""
         wanted = self.metric
-        if wanted is None:
+        if wanted is None or (wanted == self.scoring and [*names] == ["score"]):
             wanted = "score" if [*names] == ["score"] else self.refit
         if not isinstance(wanted, str) or wanted not in names:
             raise ValueError(

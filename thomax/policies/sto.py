@@ -332,7 +332,10 @@ def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarra
     kernel = exact_ntk(policy.network)
     K, k, prior = (gram(kernel, a, b) for a, b in ((x, x), (x, new), (new, new)))
     targets = known.standard.targets / known.prior.amplitude
-    mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, math.sqrt(known.s2))
+    noise_std = math.sqrt(known.s2)
+    mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, noise_std)
+    if not policy.perturb:
+        covariance = posterior.unperturbed_covariance(K, k, prior, noise_std)
     around = posterior.joint_draws(normals(keys, len(new), _EPS), np.zeros(len(new)), covariance)
     draws = known.prior.amplitude * (mean + known.beta * around)
     values = known.standard.values(draws)

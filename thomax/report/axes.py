@@ -81,6 +81,8 @@ def _round_numbers(low: float, high: float) -> list[float]:
     if low == high:
         return [low]
     rough = (high - low) / _TICKS
+    if rough == 0:  # the smallest numbers there are
+        return [low, high]
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

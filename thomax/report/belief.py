@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thomax.draws import Score
+from thomax.draws import Score, in_units
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
@@ -30,7 +30,7 @@ class Belief:
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """Evaluate all draws at points (N, ...): (count, N)."""
-        return self.sign * np.asarray(self.draws(np.asarray(x)), np.float64)
+        return self.sign * in_units(self.draws, np.asarray(x))
 
 
 def belief_of(run: Run) -> Belief | None:

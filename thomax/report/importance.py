@@ -8,9 +8,10 @@ Notation:
     first     Var_l m(l) / V,         what the parameter explains alone
     total     mean_n Var_l f(n, l) / V,   with all its interactions
 
-The levels are the middles of L equal parts of the parameter's scale, or all its choices; random
-points take each of them equally often. Var_l m(l) also contains 1/N of the interactions by chance:
-that part, estimated as in a two-way analysis of variance, is taken off. A constraint is ignored.
+The levels are the middles of L equal parts of the parameter's scale, or its choices (32 of them
+where there are more); random points take each of them equally often. Var_l m(l) also contains 1/N
+of the interactions by chance: that part, estimated as in a two-way analysis of variance, is taken
+off. A constraint is ignored.
 """
 
 from collections.abc import Callable
@@ -57,6 +58,7 @@ def importance_of(
     base = np.hstack([_shuffled(levels, count, rng) for levels in grids.values()])
     rows = [_moved(base, space, name, levels) for name, levels in grids.items()]
     values = functions(space.snap(np.concatenate(rows)))
+    values = values / max(float(np.abs(values).max()), np.finfo(float).tiny)  # squares are finite
     values = np.concatenate([values.mean(0, keepdims=True), values])  # the mean comes first
     parts = np.split(values, np.cumsum([len(r) for r in rows])[:-1], axis=1)
     effects = [effects_of(part.reshape(len(part), count, -1)) for part in parts]
@@ -91,11 +93,21 @@ def levels_of(parameter: Parameter) -> np.ndarray:
     """Return places of a parameter that stand for equal parts of its scale, (L, width)."""
     scale = parameter.scale
     if isinstance(scale, OneHot):
-        return scale.place(np.arange(min(scale.count, _MOST_LEVELS)))
+        return scale.place(spread_codes(scale.count, _MOST_LEVELS))
     if scale.count <= _LEVELS and not getattr(parameter, "log", False):
         return scale.place(np.arange(scale.count))
     middles = (2 * np.arange(_LEVELS) + 1) / _LEVELS - 1
     return scale.place(scale.nearest(middles[:, None]))
+
+
+def spread_codes(count: int, most: int) -> np.ndarray:
+    """Return the codes 0 to count - 1, or `most` of them from everywhere.
+
+    Example:
+        >>> spread_codes(3, 5).tolist(), spread_codes(11, 3).tolist()
+        ([0, 1, 2], [0, 5, 10])
+    """
+    return np.rint(np.linspace(0, count - 1, min(count, most))).astype(np.int64)
 
 
 def _shuffled(levels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from thomax.journal import Trial
 from thomax.parameters import Categorical, Ordinal, Parameter
 from thomax.report.belief import Belief
+from thomax.report.importance import spread_codes
 from thomax.report.run import Run
 from thomax.spaces import Space
 
@@ -79,7 +80,7 @@ def _cut(
     if centre is None or _depend(space, names):
         return None
     count = _POINTS if len(names) == 1 else _PAIR_POINTS
-    grids = [grid_of(space.parameters[name], count) for name in names]
+    grids = [grid_of(space.parameters[name], count, centre.params[name]) for name in names]
     mesh = np.meshgrid(*(np.arange(len(places)) for _, places in grids))
     rows = np.repeat(run.encode([centre]), mesh[0].size, axis=0)
     columns = {block.name: block.columns for block in space.blocks}
@@ -93,12 +94,17 @@ def _depend(space: Space, names: tuple[str, ...]) -> bool:
     return any(other in (space.parameters[name].when or {}) for name in names for other in names)
 
 
-def grid_of(parameter: Parameter, count: int) -> tuple[list[Any], np.ndarray]:
-    """Return values of a parameter in their order, and their places: all, or evenly spread."""
+def grid_of(parameter: Parameter, count: int, centre: Any) -> tuple[list[Any], np.ndarray]:
+    """Return values of a parameter in their order, and their places: all, or evenly spread.
+
+    That of the centre is one of them where options are listed.
+    """
     scale = parameter.scale
-    listed = isinstance(parameter, Categorical | Ordinal)
-    if listed or scale.count <= count:
-        codes = np.arange(min(scale.count, _MOST_CHOICES) if listed else scale.count)
+    if isinstance(parameter, Categorical | Ordinal):
+        codes = spread_codes(int(scale.count), _MOST_CHOICES)
+        codes = np.union1d(codes, [parameter.code_of(centre)])
+    elif scale.count <= count:
+        codes = np.arange(scale.count)
     else:
         codes = np.unique(scale.nearest(np.linspace(-1, 1, count)[:, None]))
     return [parameter.value_of(code) for code in codes.tolist()], scale.place(codes)

@@ -24,8 +24,9 @@ def fast_forward(acquisition: Any) -> Callable[[Any], Any]:
     import torch
     from botorch.utils.safe_math import fatplus
     from linear_operator.utils.cholesky import psd_safe_cholesky
+    from linear_operator.utils.errors import NotPSDError
 
-    model, b = acquisition.model, acquisition.X_baseline
+    own, model, b = acquisition.forward, acquisition.model, acquisition.X_baseline
     with torch.no_grad():
         acquisition(b[:1])  # now BoTorch has drawn z
         Z, z = acquisition.sampler.base_samples.reshape(-1, len(b) + 1).split([len(b), 1], dim=1)
@@ -48,7 +49,10 @@ def fast_forward(acquisition: Any) -> Callable[[Any], Any]:
         u = e @ to_u
         variance = unit**2 * (1 - (e[..., :n] @ to_white).square().sum(dim=-1))
         left = variance - u.square().sum(dim=-1)
-        root = psd_safe_cholesky(left[..., None, None], max_tries=6)[..., 0]
+        try:
+            root = psd_safe_cholesky(left[..., None, None], max_tries=6)[..., 0]
+        except NotPSDError:  # rounding of large values; BoTorch then samples in another way
+            return own(x)
         f = mean[..., None] + u @ Z.T + root @ z.T
         return fatplus(f - best, tau=acquisition.tau_relu).mean(dim=-1).log()
 
