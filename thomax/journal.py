@@ -336,8 +336,12 @@ def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Compare what JSON holds; unlike for Python, True is not 1 there."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    """Compare what JSON holds; 1 and 1.0 are the same, but True is another choice than 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _first_difference(name: str, old: Any, new: Any) -> tuple[str, str, str]:
