@@ -72,12 +72,12 @@ are listed instead, except for TuRBO, which is made for numbers: of its 60 point
 on categorical_a, 21 on categorical_b and about 26 on forest in batches (38 and 28 one at a time on
 the first two). HEBO is left out: it does not install beside NumPy 2.
 
-One at a time qLogNEI and TS take up to five minutes a run and are not compared yet. Fits of
-SingleTaskGP spend most of their time on the way through GPyTorch's layers, so BoTorch is now given
-its loss written out (`thomax.bench.rivals.likelihood`), with the same values and in half the time;
-what is shown in batches was run before that. Further tasks and long runs are run in batches with
-four methods.
-`--batch 1 --methods ...` runs others, and continues what is there.
+Fits of SingleTaskGP, and qLogNEI of single points, spend most of their time on the way through
+GPyTorch's layers, so BoTorch is given both written out (`thomax.bench.rivals.likelihood` and
+`improvement`): the same values up to rounding, in a third to a half of the time. What is shown in
+batches, and a few runs one at a time, were made before that, so their seconds are longer. Further
+tasks and long runs are run in batches with four methods; `--batch 1 --methods ...` runs others,
+and continues what is there.
 """
 
 

@@ -19,8 +19,6 @@ OURS = "auto"
 METHODS = (OURS, "random", "sobol", *RIVALS)
 VARIANTS = (OURS, *ABLATIONS)
 BATCHES = (1, 4)
-# One at a time a model is fitted for every evaluation: up to five minutes a run.
-SLOW_ALONE = ("botorch-qlognei", "botorch-ts")
 # Suites that are run in batches only, with some of the methods.
 IN_BATCHES = {
     "further": (OURS, "random", "optuna-tpe", "optuna-gp"),
@@ -141,7 +139,7 @@ def planned(suite: str, batch: int) -> tuple[str, ...]:
     """Return the methods that a suite is run with at a batch size, unless others are asked for."""
     if suite in IN_BATCHES:
         return IN_BATCHES[suite] if batch > 1 else ()
-    return METHODS if batch > 1 else tuple(m for m in METHODS if m not in SLOW_ALONE)
+    return METHODS
 
 
 def named(method: str, batch: int) -> str:
