@@ -153,9 +153,11 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         intermediate_values: Sequence[float] | None = None,
     ) -> None:
         """Tell the optimiser about a config that was evaluated elsewhere."""
-        failure = "the trial raised an error" if error else None
-        optimizer, layout = self.optimizer, self._known_layout()
-        optimizer.tell(layout.flatten(parameters), value, error=failure)
+        optimizer, point = self.optimizer, self._known_layout().flatten(parameters)
+        if error:  # whatever value came before it
+            optimizer.tell(point, error="the trial raised an error")
+        else:
+            optimizer.tell(point, value)
 
     def save(self, checkpoint_path: str) -> None:
         """Write the whole search as JSON, except its policy."""
