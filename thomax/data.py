@@ -51,6 +51,16 @@ class Data:
     def __len__(self) -> int:
         return len(self.x)
 
+    @property
+    def failed(self) -> np.ndarray:
+        """Which evaluations have failed, (n,)."""
+        return np.isnan(self.y)
+
+    def successes(self) -> "Data":
+        """Return the evaluations that gave a value: failures say nothing about the objective."""
+        kept = ~self.failed
+        return self if kept.all() else Data(self.x[kept], self.y[kept], self.pending)
+
     def in_canonical_order(self) -> "Data":
         """Return the same data with rows sorted: their order must not matter to a model.
 
@@ -83,28 +93,23 @@ class Standardised:
 
 
 def raw(y: np.ndarray) -> Standardised:
-    """Leave targets as they are, except failures (the worst value) and infinities (extremes)."""
+    """Leave targets as they are, except infinities, which count as the extremes."""
     y = np.asarray(y, np.float64)
     finite = y[np.isfinite(y)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-    return Standardised(np.where(np.isnan(y), low, np.clip(y, low, high)), 0.0, 1.0)
+    low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
+    return Standardised(np.clip(y, low, high), 0.0, 1.0)
 
 
 def standardise(y: np.ndarray) -> Standardised:
     """Bring targets to mean zero and unit variance, robustly.
 
-    Infinite values count as the largest finite ones; a failed evaluation (NaN) counts as the worst
-    value seen, and as worse where all values seen are the same, so that a model learns to stay
-    away from it. One wild value must not flatten the rest: what lies more than five robust
-    standard deviations from the median is pulled in to less than ten, which keeps the order of the
-    values. All steps commute with y -> a y + c, a > 0.
+    Infinite values count as the largest finite ones. One wild value must not flatten the rest:
+    what lies more than five robust standard deviations from the median is pulled in to less than
+    ten, which keeps the order of the values. All steps commute with y -> a y + c, a > 0.
     """
-    failed = np.isnan(y)
-    if not np.isfinite(y).any():
-        return Standardised(np.where(np.isnan(y), -1.0, np.nan_to_num(np.sign(y))), 0.0, 1.0)
     y = raw(y).targets
-    if failed.any() and (y == y[0]).all():
-        return _worked_or_not(float(y[0]), failed)
+    if not y.size:
+        return Standardised(y, 0.0, 1.0)
     # Dividing first keeps differences and squares of values near the largest float finite.
     unit = max(float(np.abs(y).max()), np.finfo(float).tiny)
     z = y / unit
@@ -117,13 +122,6 @@ def standardise(y: np.ndarray) -> Standardised:
     mean, std = float(z.mean()), max(float(z.std()), 1e-12)
     scale = std * spread * unit
     return Standardised((z - mean) / std, (median + mean * spread) * unit, max(scale, 5e-324))
-
-
-def _worked_or_not(value: float, failed: np.ndarray) -> Standardised:
-    """Put failures below the one value that all others have, by about its size."""
-    unit = min(abs(value) or 1.0, np.finfo(float).max - abs(value))
-    mean, std = -float(failed.mean()), float(failed.std())
-    return Standardised((-1.0 * failed - mean) / std, value + mean * unit, max(std * unit, 5e-324))
 
 
 def _robust_spread(deviations: np.ndarray) -> float:

@@ -36,7 +36,7 @@ from thomax.outcomes import checked_outcome
 from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
-from thomax.suggest import Params, Policy, as_model, default_policy, suggest
+from thomax.suggest import Params, Policy, as_model, default_policy, shows_noise, suggest
 
 _USUAL_NOISE_STD = 0.1  # of standardised values
 _JUDGES = 16  # draws averaged to estimate the posterior mean
@@ -213,13 +213,13 @@ class Optimizer:
     def recommend(self) -> Trial:
         """Return the evaluated trial that the model believes to be best.
 
-        With noise the best observed value flatters: this ranks evaluated points by their posterior
-        mean, estimated by a few draws. A policy without draws (Random, Sobol, the bounds) leaves
-        that to the default one.
+        With noise the best observed value is an overestimate: this ranks evaluated points by their
+        posterior mean, estimated by a few draws. Where the observed values show no noise it is
+        `best`. A policy without draws (Random, Sobol, the bounds) leaves that to the default one.
         """
         best = self.best
         complete = self._history.listed("complete")
-        if len(complete) < 3:
+        if len(complete) < 3 or not shows_noise(self.space, self._data()):
             return best
         keys = make_keys(self.seed, _JUDGES, first=NO_TRIAL)
         x = np.array([self._row(t) for t in complete])

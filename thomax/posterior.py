@@ -19,6 +19,9 @@ _JITTERS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative to the mean of the diagona
 
 Multiply = Callable[[np.ndarray], np.ndarray]
 
+_SHORT_LENGTHS = (0.003, 0.01, 0.03, 0.1)  # edges of the cube
+_ROUNDING = 0.01  # of the noise: what still differs at the same point
+
 
 class Factor:
     """The Cholesky factor of K + s2 I, with as little jitter as it takes.
@@ -123,6 +126,29 @@ def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float) -> float:
     factor = Factor(K, noise_std**2)
     fit = float(np.square(factor.half_solve(y)).sum())
     return -0.5 * (fit + factor.log_determinant() + len(y) * np.log(2 * np.pi))
+
+
+def evidence_of_noise(
+    K: np.ndarray, distances: np.ndarray, y: np.ndarray, noise_std: float
+) -> float:
+    """Return by how many nats noise explains y better than a rough function does.
+
+    What a smooth function leaves over may be noise, or a function that changes within a short
+    distance. The two differ where points are close together: there a function repeats itself.
+    Its covariance is that of the noise times exp(-distance / length), for the likeliest of some
+    short lengths.
+
+    Args:
+        K: covariances of the smooth function, (n, n).
+        distances: between the points, in edges of the cube, (n, n).
+        y: observed values, (n,).
+        noise_std: standard deviation of what the smooth function leaves over.
+    """
+    rough = (
+        log_evidence(K + noise_std**2 * np.exp(-distances / length), y, _ROUNDING * noise_std)
+        for length in _SHORT_LENGTHS
+    )
+    return log_evidence(K, y, noise_std) - max(rough)
 
 
 def joint_draws(

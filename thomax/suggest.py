@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from thomax.data import Data
-from thomax.keys import make_key, make_keys, stream
+from thomax.draws import evaluate
+from thomax.failures import avoid_failures
+from thomax.keys import NO_TRIAL, make_key, make_keys, stream
 from thomax.maximise import Search, maximise
 from thomax.parameters import Bool, Categorical
 from thomax.policies.sto import STOBNTSLinear
@@ -25,6 +27,7 @@ _SEARCH = 12  # the stream of a key that the maximiser uses
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
 _ANY_NOISE_STD = 1.0  # in units of the function's amplitude
+_CLEAR_EVIDENCE = 3.0  # nats: twenty times as likely
 _CENTRES = 5  # good points whose neighbourhood is searched
 
 
@@ -44,7 +47,7 @@ def suggest(
     They differ from each other and from `exclude`; there are fewer where a finite space has no
     more. Trials of the same number on the same data get the same draw, however they are asked for.
     """
-    score = policy(make_keys(seed, n, first=number), data)
+    score = _score(policy, make_keys(seed, n, first=number), data)
     count = _CENTRES if getattr(policy, "local", True) else 0
     best = np.argsort(-data.y, kind="stable")[:count]
     return maximise(
@@ -59,7 +62,25 @@ def suggest(
     )
 
 
-def default_policy(space: Space | Pool) -> Policy:
+def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
+    """Return the policy's scores, kept away from where evaluations are likely to fail.
+
+    The policy learns from the successes. While there are none, all failures are worth the same,
+    and its draws look elsewhere.
+    """
+    failed = data.failed
+    if not failed.any() or not getattr(policy, "avoids_failures", True):
+        return policy(keys, data)
+    if failed.all():
+        return policy(keys, replace(data, y=np.zeros(len(data))))
+    successes = data.successes()
+    score = policy(keys, successes)
+    # All draws of a batch see the same border: then asking one by one is the same.
+    key = make_key(int(keys[0, 0]), NO_TRIAL + len(data))
+    return avoid_failures(score, evaluate(score, successes.x), key, data.x, ~failed)
+
+
+def default_policy(space: Space | Pool) -> STOBNTSLinear:
     """Choose the policy for a space: draws at half the deviation, unless it has to be roamed.
 
     Full Thompson draws roam a space of many dimensions for long. But one or two dimensions, the
@@ -88,6 +109,12 @@ def as_model(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
     settings = {"max_noise_std": _ANY_NOISE_STD, **settings}
     its: Any = policy
     return replace(its, **{name: v for name, v in settings.items() if hasattr(its, name)})
+
+
+def shows_noise(space: Space | Pool, data: Data) -> bool:
+    """Return whether values differ at points that are too close together for a function."""
+    believed = replace(default_policy(space), max_noise_std=_ANY_NOISE_STD)
+    return believed.evidence_of_noise(data) > _CLEAR_EVIDENCE
 
 
 def _roams(space: Space | Pool) -> bool:

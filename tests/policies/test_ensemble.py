@@ -111,13 +111,6 @@ def test_members_are_finite_whatever_the_data(policy, name):
     assert np.isfinite(values).all()
 
 
-def test_a_failed_evaluation_counts_as_the_worst_in_raw_targets_too():
-    data, policy = toy(4), replace(SLOW, standardise=False)
-    expected = policy(0, Data(data.x, [1.0, -1.0, -1.0, 0.5]))
-    found = policy(0, Data(data.x, [1.0, np.nan, -1.0, 0.5]))
-    np.testing.assert_allclose(found.theta, expected.theta, atol=1e-3)
-
-
 def test_a_descent_that_diverges_leaves_its_start():
     data = toy(6)
     wild = replace(SLOW, descent=(200, 1e6))(0, data)

@@ -268,14 +268,6 @@ def test_gradients_are_finite_where_the_variance_vanishes():
     assert np.isfinite(value_and_gradient(score, data.x[None])[1]).all()
 
 
-def test_a_failed_evaluation_counts_as_the_worst_in_raw_targets_too():
-    data, policy = toy(6), replace(NeuralUCB.paper(), network=TINY)
-    y = np.array([1.0, 2.0, -1.0, 0.5, -1.0, 2.0])
-    failed = np.array([1.0, 2.0, np.nan, 0.5, -1.0, np.inf])
-    expected = policy(0, Data(data.x, y))
-    np.testing.assert_allclose(policy(0, Data(data.x, failed)).theta, expected.theta, atol=1e-5)
-
-
 @pytest.mark.parametrize("policy", [NeuralUCB, NeuralTS])
 def test_impossible_settings_are_refused(policy):
     with pytest.raises(ValueError, match="nu > 0"):

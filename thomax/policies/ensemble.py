@@ -97,7 +97,7 @@ class DeepEnsemble:
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
         keys, single = as_keys(key)
-        data = data.in_canonical_order()
+        data = data.successes().in_canonical_order()
         n, count = len(data), len(keys)
         standard = data.targets(self.standardise)
         prior = default_prior(self.network, self.sphere, None)

@@ -249,7 +249,7 @@ class _Model:
 
     @classmethod
     def of(cls, policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> "_Model":
-        data = data.in_canonical_order()
+        data = data.successes().in_canonical_order()
         x, standard = _flat(data.x), data.targets(policy.standardise)
         found = evidence.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
         if policy.fit:

@@ -277,7 +277,7 @@ class _Known:
 
     @classmethod
     def of(cls, policy: _Neural, data: Data) -> "_Known":
-        data = data.in_canonical_order()
+        data = data.successes().in_canonical_order()
         n, x, pending = len(data), data.x, len(data.pending)
         standard = data.targets(policy.standardise)
         if policy.lam is None:

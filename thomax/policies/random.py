@@ -61,6 +61,7 @@ class Random:
 
     local: ClassVar[bool] = False  # no reason to look around good points
     estimates: ClassVar[bool] = False
+    avoids_failures: ClassVar[bool] = False  # nor to learn anything else
 
     def __call__(self, key: Key, data: Data) -> NoiseScore:
         """Return one score for each key."""
@@ -84,6 +85,7 @@ class Sobol:
 
     local: ClassVar[bool] = False
     estimates: ClassVar[bool] = False
+    avoids_failures: ClassVar[bool] = False
 
     def __call__(self, key: Key, data: Data) -> TargetScore:
         """Return one score for each key."""

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias
 
 import jax
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from thomax import posterior
 from thomax.blas import small_matrices
@@ -34,6 +35,7 @@ Beta: TypeAlias = float | Callable[[int], float]
 
 _THETA0, _THETA0_PRIME, _EPS = 1, 2, 3  # the streams of a key
 _PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
+_MOST_COMPARED = 256  # points whose values are compared to see noise
 _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 
@@ -68,6 +70,10 @@ class _SampleThenOptimise:
     def prior(self, data: Data) -> Prior:
         """Return what draws from these data take for granted: scales and noise."""
         return _Known.of(self, data).prior
+
+    def evidence_of_noise(self, data: Data) -> float:
+        """Return by how many nats noise explains the values better than a rough function does."""
+        return _evidence_of_noise(self, data)
 
     def covariance(self, points: np.ndarray) -> np.ndarray:
         """Return the prior covariances of points, by the exact kernel where it is known."""
@@ -194,7 +200,7 @@ class _Known:
 
     @classmethod
     def of(cls, policy: _SampleThenOptimise, data: Data) -> "_Known":
-        data = data.in_canonical_order()
+        data = data.successes().in_canonical_order()
         n, x = len(data), data.x
         standard = data.targets(policy.standardise, policy.standardise and policy.warp)
         if policy.noise_std is None:
@@ -316,6 +322,19 @@ def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
         return gram(exact_ntk(network), x, x)
     theta = normals(as_keys(0)[0], network.size(x.shape[1:]), _THETA0_PRIME)[0]
     return empirical_ntk(network, theta, x)
+
+
+def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
+    """Look at the best points only where there are many: close ones are among them."""
+    data = data.successes()
+    best = np.argsort(-data.y, kind="stable")[:_MOST_COMPARED]
+    data = Data(data.x[best], data.y[best]).in_canonical_order()
+    known = _Known.of(policy, data)
+    x = known.x[: known.n]
+    distances = cdist(*[data.x.reshape(known.n, -1)] * 2) / (2 * math.sqrt(known.dimension))
+    targets = known.standard.targets / known.prior.amplitude
+    K = gram(exact_ntk(policy.network), x, x)
+    return posterior.evidence_of_noise(K, distances, targets, known.prior.noise_std)
 
 
 def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
