@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.compilation import compiled
 from thomax.data import pad, padded_size
 from thomax.networks import MLP, Activation, Network
 
@@ -119,11 +120,10 @@ _DUALS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
 def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """Return the covariances (n1, n2) of points in float64, compiled for few sizes."""
     padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
-    with float64():
-        return np.asarray(_gram(kernel, *padded))[: len(x1), : len(x2)]
+    return _gram(kernel, *padded)[: len(x1), : len(x2)]
 
 
-@jax.jit
+@compiled(x64=True)
 def _gram(kernel: Kernel, x1: Any, x2: Any) -> Any:
     return kernel(x1, x2)
 
@@ -232,7 +232,7 @@ def _product(u: Any, v: Any, precision: Any) -> np.ndarray:
     return left @ (left if u is v else np.asarray(v, precision)).T
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _blocks(network: Network, theta: Any, x: Any) -> Any:
     return network.blocks(theta, x)
 
@@ -245,7 +245,7 @@ def _generic_ntk(network: Network, theta: Any, x1: np.ndarray, x2: np.ndarray) -
     return np.concatenate(rows) if rows else np.zeros((0, len(x2)))
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _kernel_rows(network: Network, theta: Any, x1: Any, x2: Any) -> Any:
     """Rows of the kernel: pull one unit back from each point of x1, push it forward to x2."""
 

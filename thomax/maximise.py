@@ -20,9 +20,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from thomax.compilation import cached_compilation
+from thomax.compilation import own_settings
 from thomax.draws import CHUNK, batch_size, evaluate, evaluate_own, value_and_gradient
-from thomax.kernels import float64
 from thomax.parameters import is_whole
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
@@ -93,7 +92,6 @@ _NO_NUMBER = (
 )
 
 
-@cached_compilation
 def maximise(
     rng: np.random.Generator,
     score: Any,
@@ -194,7 +192,6 @@ def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[lis
     return best.rankings()
 
 
-@cached_compilation
 def _best_of(score: Any, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
     """Score points in chunks; `excluded` are indices in ascending order."""
     best = _Best.none(batch_size(score))
@@ -221,8 +218,8 @@ def _groups(score: Any) -> list[Any]:
     """
     count = batch_size(score)
     edges = np.linspace(0, count, math.ceil(count / _DRAWS) + 1).astype(int).tolist()
-    groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
-    with float64():
+    with own_settings(x64=True):
+        groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
         return [jax.device_put(group) for group in groups]
 
 

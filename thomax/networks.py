@@ -25,6 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from thomax.compilation import own_settings
+
 Activation: TypeAlias = Literal["relu", "erf", "gelu"]
 Blocks: TypeAlias = list[tuple[Any, Any]]
 
@@ -264,14 +266,14 @@ def _entry(keys: Sequence[Any], wanted: int | str) -> Any:
 
 @lru_cache(maxsize=64)
 def _unravel(network: Custom) -> Callable[[Any], Any]:
-    with jax.ensure_compile_time_eval():
+    with jax.ensure_compile_time_eval(), own_settings():
         return ravel_pytree(network.init(jax.random.key(0)))[1]
 
 
 @lru_cache(maxsize=64)
 def _scales(network: Custom) -> np.ndarray:
     """Return each parameter's root mean square over its array, from a few initialisations."""
-    with jax.ensure_compile_time_eval():
+    with jax.ensure_compile_time_eval(), own_settings():
         draws = [jax.tree.leaves(network.init(jax.random.key(i))) for i in range(16)]
     found = []
     for leaf in zip(*draws, strict=True):

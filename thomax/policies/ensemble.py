@@ -18,7 +18,6 @@ import jax
 import numpy as np
 
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
 from thomax.data import Data, pad, padded_size
 from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, normals
@@ -93,7 +92,6 @@ class DeepEnsemble:
         rate = 1e-3 * network.width / network.w_std**2 / 2
         return cls(network, sphere=False, standardise=scaled, descent=(10_000, rate))
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
         keys, single = as_keys(key)

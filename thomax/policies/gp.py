@@ -23,7 +23,6 @@ import numpy as np
 
 from thomax import evidence
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
 from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import DRAW_FIELDS, Draw, PathwiseDraw
 from thomax.evidence import GPKernel, KernelName
@@ -100,7 +99,6 @@ class GPTS:
             "se", features=1000, standardise=False, hyperprior=False, first_length_scale_only=True
         )
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> FourierDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         keys, single = as_keys(key)
@@ -185,7 +183,6 @@ class GPUCB:
         """
         return cls("se", kappa=1.0, standardise=False, hyperprior=False, predictive=True)
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> "UpperBound":
         """Return the bound, once for each key."""
         keys, single = as_keys(key)

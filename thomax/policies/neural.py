@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
+from thomax.compilation import compiled
 from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import DRAW_FIELDS, Draw
 from thomax.kernels import blocks_product
@@ -177,7 +177,6 @@ class _Neural:
             start_std=1 / math.sqrt(3 * 256),
         )  # fmt: skip
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> NeuralScore:
         """Return one score for each key."""
         keys, single = as_keys(key)
@@ -306,9 +305,9 @@ def _features(network: Network, theta: Any, x: Any) -> Blocks:
     return [(jax.vmap(gradient, in_axes=(None, 0))(theta, x), jnp.ones((len(x), 1), x.dtype))]
 
 
-_known_features = jax.jit(_features, static_argnums=0)
+_known_features = compiled(static_argnums=(0,))(_features)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _outputs(network: Network, theta: Any, x: Any) -> Any:
     return network.apply(theta, x)

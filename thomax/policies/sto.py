@@ -20,7 +20,6 @@ import numpy as np
 
 from thomax import posterior
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
 from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
@@ -98,7 +97,6 @@ class STOBNTSLinear(_SampleThenOptimise):
         (2, 50)
     """
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> LinearDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
@@ -140,7 +138,6 @@ class STOBNTS(_SampleThenOptimise):
     tolerance: float = 1e-3
     descent: tuple[int, float] | None = None
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> NeuralDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
