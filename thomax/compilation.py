@@ -78,20 +78,21 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the function's results as NumPy arrays."""
-        signature = self._signature(args)
-        with own_settings(self._x64):
+        static = tuple(args[i] for i in self._static)
+        leaves, tree = jax.tree.flatten([a for i, a in enumerate(args) if i not in self._static])
+        # JAX compiles anew for what changes in these.
+        signature = (
+            static,
+            tree,
+            tuple((np.shape(z), getattr(z, "dtype", type(z))) for z in leaves),
+        )
+        with own_settings(self._x64 or any(map(_is_double, leaves))):
             if signature in self._known:
                 return _as_numpy(self._run(*args, **kwargs))
             with compilation_cache_of_thomax():
                 found = _as_numpy(self._run(*args, **kwargs))
         self._known.add(signature)
         return found
-
-    def _signature(self, args: tuple[Any, ...]) -> Any:
-        """Return what JAX compiles anew for when it changes."""
-        static = tuple(args[i] for i in self._static)
-        leaves, tree = jax.tree.flatten([a for i, a in enumerate(args) if i not in self._static])
-        return static, tree, tuple((np.shape(z), getattr(z, "dtype", type(z))) for z in leaves)
 
     def _cache_size(self) -> int:
         """Count the versions compiled in this process, as the functions of `jax.jit` do."""
@@ -110,6 +111,11 @@ def compiled(
             rounds after each.
     """
     return lambda function: Compiled(function, static_argnums, x64, whole)
+
+
+def _is_double(leaf: Any) -> bool:
+    """Return whether JAX has made this array in double precision, which it must not lose."""
+    return isinstance(leaf, jax.Array) and leaf.dtype == np.float64
 
 
 def _as_numpy(tree: Any) -> Any:

@@ -5,6 +5,7 @@ serves every later draw of the same sizes. Leading axes of all arrays are the B 
 Inside, draws live on the standardised scale; called, they answer in the objective's units.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, Self
@@ -157,7 +158,14 @@ def _own_gradients(score: Any, x: Any) -> Any:
 
 def batch_size(score: Any) -> int:
     """Return how many functions a score holds."""
-    return len(jax.tree.leaves(score)[0])
+    leaves = jax.tree.leaves(score)
+    has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
+    if not has_values or not leaves or not all(np.ndim(leaf) for leaf in leaves):
+        raise TypeError(
+            "A policy needs to return a score, a JAX pytree of arrays with an entry for each key "
+            f"and a method values(x), got {score!r}: see thomax.draws.Score."
+        )
+    return len(leaves[0])
 
 
 def in_units(score: Any, x: np.ndarray) -> np.ndarray:

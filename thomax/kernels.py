@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.checks import Rule, check, one_of, whole
 from thomax.compilation import compiled
 from thomax.data import pad, padded_size
 from thomax.networks import MLP, Activation, Network
@@ -29,6 +30,15 @@ _CHUNK = 32  # gradients held at once by the generic empirical kernel
 def float64() -> Any:
     """Compute in double precision within this block, whatever the user's JAX setting."""
     return jax.enable_x64(True)
+
+
+def _is_unknown(value: Any) -> bool:
+    """Return whether JAX has put something of its own into a kernel, as it does to trace it."""
+    return not isinstance(value, str | float | np.ndarray)
+
+
+_SCALES = Rule("> 0", lambda v: _is_unknown(v) or (not isinstance(v, str) and np.all(v > 0)))
+_VARIANCES = Rule(">= 0", lambda v: _is_unknown(v) or (not isinstance(v, str) and np.all(v >= 0)))
 
 
 class Kernel(Protocol):
@@ -61,6 +71,9 @@ class NTK:
     activation: Activation
     w_std: Any
     b_std: Any
+
+    def __post_init__(self) -> None:
+        check(self, depth=whole(1), activation=one_of(*_DUALS), w_std=_SCALES, b_std=_VARIANCES)
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
@@ -159,6 +172,9 @@ class SE:
     length_scale: Any = 1.0
     variance: Any = 1.0
 
+    def __post_init__(self) -> None:
+        check(self, length_scale=_SCALES, variance=_SCALES)
+
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
         return self.variance * jnp.exp(-0.5 * _square_distances(x1, x2, self.length_scale))
@@ -183,6 +199,9 @@ class Matern52:
 
     length_scale: Any = 1.0
     variance: Any = 1.0
+
+    def __post_init__(self) -> None:
+        check(self, length_scale=_SCALES, variance=_SCALES)
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""

@@ -20,9 +20,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from thomax.checks import FLAG, SHARE, check, whole
 from thomax.compilation import own_settings
 from thomax.draws import CHUNK, batch_size, evaluate, evaluate_own, value_and_gradient
-from thomax.parameters import is_whole
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
@@ -60,14 +60,11 @@ class Search:
     rounding: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "restarts", "restarts_per_draw", "iterations", "rounds"):
-            got, least = getattr(self, name), 0 if name == "iterations" else 1
-            if not is_whole(got, least):
-                raise ValueError(
-                    f"Search needs {name} to be a whole number >= {least}, got {got!r}."
-                )
-        if not 0 <= self.local <= 1:
-            raise ValueError(f"Search needs local from 0 to 1, got {self.local}.")
+        counts = ("candidates", "restarts", "restarts_per_draw", "rounds")
+        check(
+            self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), exhaustive=whole(0),
+            local=SHARE, rounding=FLAG,
+        )  # fmt: skip
 
     @classmethod
     def paper(cls) -> "Search":
