@@ -32,13 +32,15 @@ def float64() -> Any:
     return jax.enable_x64(True)
 
 
-def _is_unknown(value: Any) -> bool:
-    """Return whether JAX has put something of its own into a kernel, as it does to trace it."""
-    return not isinstance(value, str | float | np.ndarray)
+def _holds(value: Any, test: Callable[[Any], Any]) -> bool:
+    """Test numbers; what else JAX puts into a kernel, as it does to trace it, is let through."""
+    if isinstance(value, str):
+        return False
+    return not isinstance(value, float | np.ndarray) or bool(np.all(test(value)))
 
 
-_SCALES = Rule("> 0", lambda v: _is_unknown(v) or (not isinstance(v, str) and np.all(v > 0)))
-_VARIANCES = Rule(">= 0", lambda v: _is_unknown(v) or (not isinstance(v, str) and np.all(v >= 0)))
+_POSITIVE = Rule("> 0", lambda v: _holds(v, lambda z: z > 0))
+_NOT_NEGATIVE = Rule(">= 0", lambda v: _holds(v, lambda z: z >= 0))
 
 
 class Kernel(Protocol):
@@ -73,7 +75,9 @@ class NTK:
     b_std: Any
 
     def __post_init__(self) -> None:
-        check(self, depth=whole(1), activation=one_of(*_DUALS), w_std=_SCALES, b_std=_VARIANCES)
+        check(
+            self, depth=whole(1), activation=one_of(*_DUALS), w_std=_POSITIVE, b_std=_NOT_NEGATIVE
+        )
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
@@ -173,7 +177,7 @@ class SE:
     variance: Any = 1.0
 
     def __post_init__(self) -> None:
-        check(self, length_scale=_SCALES, variance=_SCALES)
+        check(self, length_scale=_POSITIVE, variance=_POSITIVE)
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
@@ -201,7 +205,7 @@ class Matern52:
     variance: Any = 1.0
 
     def __post_init__(self) -> None:
-        check(self, length_scale=_SCALES, variance=_SCALES)
+        check(self, length_scale=_POSITIVE, variance=_POSITIVE)
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""

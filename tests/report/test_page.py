@@ -88,7 +88,7 @@ def test_names_values_and_errors_are_never_markup(tmp_path):
     failing = optimizer.ask()
     optimizer.tell(failing, error=f"{SCRIPT}</table><!-- {'é' * 300}")
     page = page_of(optimizer, tmp_path)
-    assert sections_of(page) == SECTIONS
+    assert sections_of(page) == [name for name in SECTIONS if name != "pending"]
     assert page.tags.count("script") == 3
     assert "img" not in page.tags
     assert f"</script>{SCRIPT}" in page.text
