@@ -11,6 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import jax
+from threadpoolctl import threadpool_info
+
 import thomax as tx
 from battery.part import Part
 from battery.workers import Receipts, opened, receipts_in, start
@@ -34,6 +37,7 @@ def run(part: Part, short: bool) -> None:
     exhaust_a_space(part)
     create_at_once(part, times=1 if short else 10)
     share_an_optimizer(part, trials=10 if short else 100)
+    leave_the_process_alone(part, trials=3 if short else 20)
 
 
 def share_a_journal(part: Part, trials: int) -> None:
@@ -238,3 +242,28 @@ def share_an_optimizer(part: Part, trials: int) -> None:
         part.check(found == told, "the journal's values are not those that threads told")
         points = {repr(t.params) for t in history.trials.values()}
         part.check(len(points) == count, f"threads got {len(points)} points of {count} trials")
+
+
+def leave_the_process_alone(part: Part, trials: int) -> None:
+    """Search with an optimiser in each of four threads; look at BLAS and JAX before and after."""
+
+    def settings() -> Any:
+        return dict(jax.config.values), [library["num_threads"] for library in threadpool_info()]
+
+    def work(seed: int) -> None:
+        policy = tx.STOBNTSLinear(tx.MLP(1, 16, "erf"))
+        search = tx.Optimizer({"x": tx.Float(0, 1)}, policy, seed=seed, initial=2)
+        for _ in range(2 + trials):
+            trial = search.ask()
+            search.tell(trial, trial.params["x"])
+
+    work(0)  # loads what is loaded once
+    before = settings()
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_SECONDS)
+    after = settings()
+    part.check(after[0] == before[0], "searches in threads changed the settings of JAX")
+    part.check(after[1] == before[1], f"BLAS had {before[1]} threads, then {after[1]}")

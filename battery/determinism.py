@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import jax
 import numpy as np
 
 from battery.part import Part
@@ -38,6 +39,14 @@ SEARCHES = [*product(POLICIES, SPACES)]  # the last compiles longest
 QUICK = Search(candidates=100, restarts=2, restarts_per_draw=1, iterations=5)
 BATCHES = (3, 1, 3)  # what is asked for, one after the other
 SEED = 5
+HOSTILE_SETTINGS: dict[str, Callable[[], Any]] = {
+    "with errors for rank promotion": lambda: jax.numpy_rank_promotion("raise"),
+    "with strict dtypes": lambda: jax.numpy_dtype_promotion("strict"),
+    "without transfers": lambda: jax.transfer_guard("disallow_explicit"),
+    "with low precision": lambda: jax.default_matmul_precision("BF16_BF16_F32"),
+    "in double precision": lambda: jax.enable_x64(True),
+    "looking for NaN": lambda: jax.debug_nans(True),
+}
 
 
 def run(part: Part, short: bool) -> None:
@@ -49,6 +58,7 @@ def run(part: Part, short: bool) -> None:
         _a_reopened_search_is_the_same(part, policy, space)
         _the_order_of_telling_does_not_matter(part, policy, space, short)
         _asking_at_once_is_asking_one_by_one(part, policy, space)
+    _settings_of_jax_do_not_matter(part, *SEARCHES[0])
     expected = everything(short)
     for name, following in zip_longest(names, names[1:]):
         process = running
@@ -112,6 +122,14 @@ def _a_search_is_the_same_again(part: Part, policy: str, space: str) -> None:
     _check_same(part, f"{policy} on the {space}, once more", again, first)
     distinct = len({*first}) == len(first)
     part.check(distinct, f"{policy} on the {space} proposed a point twice")
+
+
+def _settings_of_jax_do_not_matter(part: Part, policy: str, space: str) -> None:
+    expected = play(opened(policy, space))
+    for name, setting in HOSTILE_SETTINGS.items():
+        with setting():
+            found = play(opened(policy, space))
+        _check_same(part, f"{policy} on the {space}, {name}", found, expected)
 
 
 def _a_reopened_search_is_the_same(part: Part, policy: str, space: str) -> None:

@@ -11,9 +11,9 @@ import thomax
 
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
-    {"blas", "compilation", "data", "draws", "evidence", "failures", "features", "kernels", "keys",
-     "networks", "posterior", "prior", "quasi_newton", "sequences", "tangents", "theory",
-     "training"},
+    {"blas", "checks", "compilation", "data", "draws", "evidence", "failures", "features",
+     "kernels", "keys", "networks", "posterior", "prior", "quasi_newton", "sequences", "tangents",
+     "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
     {"design", "history", "maximise", "journal", "lines", "outcomes", "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts"},

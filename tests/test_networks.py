@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from thomax import Data, STOBNTSLinear
 from thomax.networks import CNN, MLP, Custom
 
 
@@ -91,6 +92,13 @@ def test_a_custom_network_starts_as_the_users_initialisation():
         lambda: MLP(w_std=0.0),
         lambda: MLP(b_std=-1.0),
         lambda: CNN(pooling=0),
+        lambda: CNN(kernel=1.5),
+        lambda: MLP(depth="2"),
+        lambda: MLP(width=float("nan")),
+        lambda: MLP(w_std=float("inf")),
+        lambda: Custom("init", apply),
+        lambda: Custom(init, None),
+        lambda: Custom(init, apply, zero_std=0.0),
         lambda: CNN().size((28, 28)),
         lambda: Custom(init, apply, last_layer="output").last_layer((3,)),
     ],
@@ -137,6 +145,20 @@ def test_the_last_layer_is_found_in_any_tree(tree, last_layer):
     ("tree", "last_layer"), [([*WEIGHTS], 2), ({"a": WEIGHTS[0]}, -1), ([*WEIGHTS], (0, "w"))]
 )
 def test_a_last_layer_that_is_not_there_is_refused_with_what_is(tree, last_layer):
-    network = Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer)
     with pytest.raises(ValueError, match=r"name an entry of what init returns.*there are \["):
-        network.last_layer((3,))
+        Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer).last_layer((3,))
+
+
+def test_a_misspelt_last_layer_is_refused_when_the_network_is_made():
+    """Row 20: STOBNTSLinear never noticed, STOBNTS only while it was training."""
+    tree = {"hidden": WEIGHTS[0], "out": WEIGHTS[1]}
+    with pytest.raises(ValueError, match=r"got 'oot': there are \['hidden'\], \['out'\]"):
+        Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer="oot")
+
+
+def test_a_network_with_a_column_of_outputs_is_refused_with_what_to_do():
+    """Row 20: outputs (n, 1) ended in an error about shapes deep in JAX."""
+    network = Custom(init, lambda w, x: apply(w, x)[:, None])
+    data = Data(np.zeros((2, 3)), np.arange(2.0))
+    with pytest.raises(ValueError, match=r"one number for each point.*outputs\[:, 0\]"):
+        STOBNTSLinear(network, noise_std=0.1)(0, data)

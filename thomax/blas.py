@@ -6,9 +6,10 @@ the draws of a batch, which have a kernel matrix each, take a thread each withou
 """
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -26,10 +27,24 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def small_matrices(rows: int) -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread within this block unless matrices have many rows."""
-    limit = 1 if rows < _LARGE else None
-    return _controller().limit(limits=limit, user_api="blas")
+_limiting = threading.Lock()  # held by the thread whose limit is in force
+
+
+@contextmanager
+def small_matrices(rows: int) -> Iterator[None]:
+    """Limit BLAS to one thread within this block unless matrices have many rows.
+
+    The limit is mostly the whole process's. So one thread at a time sets and restores it; others
+    that come meanwhile would take it for the user's own, and restore that.
+    """
+    if rows >= _LARGE or not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
 
 
 def side_by_side(

@@ -5,6 +5,7 @@ serves every later draw of the same sizes. Leading axes of all arrays are the B 
 Inside, draws live on the standardised scale; called, they answer in the objective's units.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, Self
@@ -12,9 +13,9 @@ from typing import Any, Protocol, Self
 import jax
 import numpy as np
 
-from thomax.compilation import cached_compilation
+from thomax.compilation import compiled
 from thomax.data import pad, padded_size, unwarped
-from thomax.kernels import NTK, float64
+from thomax.kernels import NTK
 from thomax.networks import Network
 from thomax.prior import lift
 
@@ -135,17 +136,17 @@ def _tangent(network: Network, theta: Any, v: Any, x: Any) -> Any:
     return jax.jvp(lambda t: network.apply(t, x), (theta,), (v,))[1]
 
 
-@jax.jit
+@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
 def _shared_points(score: Any, x: Any) -> Any:
     return jax.vmap(lambda s: s.values(x))(score)
 
 
-@jax.jit
+@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
 def _own_points(score: Any, x: Any) -> Any:
     return jax.vmap(lambda s, z: s.values(z))(score, x)
 
 
-@jax.jit
+@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
 def _own_gradients(score: Any, x: Any) -> Any:
     def total(s: Any, z: Any) -> Any:
         values = s.values(z)
@@ -157,7 +158,14 @@ def _own_gradients(score: Any, x: Any) -> Any:
 
 def batch_size(score: Any) -> int:
     """Return how many functions a score holds."""
-    return len(jax.tree.leaves(score)[0])
+    leaves = jax.tree.leaves(score)
+    has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
+    if not has_values or not leaves or not all(np.ndim(leaf) for leaf in leaves):
+        raise TypeError(
+            "A policy needs to return a score, a JAX pytree of arrays with an entry for each key "
+            f"and a method values(x), got {score!r}: see thomax.draws.Score."
+        )
+    return len(leaves[0])
 
 
 def in_units(score: Any, x: np.ndarray) -> np.ndarray:
@@ -176,23 +184,19 @@ def evaluate_own(score: Any, x: np.ndarray) -> np.ndarray:
     return _chunked(_own_points, score, x, axis=1)
 
 
-@cached_compilation
 def value_and_gradient(score: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values (B, N) and gradients (B, N, d) of each draw at its own points."""
-    with float64():
-        values, gradients = _own_gradients(score, x)
+    values, gradients = _own_gradients(score, x)
     return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 
 
-@cached_compilation
 def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
     """Evaluate a bounded number of points at a time, in few shapes."""
     found = []
     for start in range(0, x.shape[axis], CHUNK):
         part = x[start : start + CHUNK] if axis == 0 else x[:, start : start + CHUNK]
         count = part.shape[axis]
-        with float64():  # the exact kernel needs it; networks are float32 by their arrays
-            size = min(CHUNK, padded_size(count, part.shape[axis + 1 :]))
-            values = function(score, pad(part, size, axis))
+        size = min(CHUNK, padded_size(count, part.shape[axis + 1 :]))
+        values = function(score, pad(part, size, axis))
         found.append(np.asarray(values, np.float64)[:, :count])
     return np.concatenate(found, axis=1) if found else np.zeros((batch_size(score), 0))

@@ -9,7 +9,6 @@ Notation:
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -17,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.blas import small_matrices
+from thomax.compilation import compiled
 from thomax.data import pad, padded_size
-from thomax.kernels import NTK, SE, Kernel, Matern52, exact_ntk, float64
+from thomax.kernels import NTK, SE, Kernel, Matern52, exact_ntk
 from thomax.networks import MLP
 from thomax.quasi_newton import minimise
 
@@ -115,9 +115,8 @@ def fit_hyperparameters(
     fixed = (kernel, pad(x, size), pad(y / unit, size), mask)
 
     def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with float64():
-            values, gradients = _losses(hyperprior, p, *fixed)
-        return np.asarray(values), np.asarray(gradients)
+        values, gradients = _losses(hyperprior, p, *fixed)
+        return values, gradients
 
     with small_matrices(size):
         found = minimise(
@@ -152,7 +151,7 @@ def _unpacked(kernel: Any, p: np.ndarray, unit: float) -> Hyperparameters:
     return Hyperparameters(kernel, unit * math.sqrt(variance), math.sqrt(noise / variance))
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,), x64=True)
 def _losses(hyperprior: bool, p: Any, kernel: Kernel, x: Any, y: Any, mask: Any) -> Any:
     """Return minus the log evidence (and log priors), and gradients, for every row of p."""
 

@@ -29,13 +29,12 @@ import numpy as np
 from scipy.special import expit, log_ndtr, logit, logsumexp
 
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
 from thomax.data import pad, padded_size
 from thomax.draws import Score
 from thomax.kernels import NTK, exact_ntk, gram
 from thomax.keys import stream
 from thomax.networks import MLP
-from thomax.prior import lift
+from thomax.prior import Prior, lift
 
 _CHAINS = 31  # the stream of a key
 _NETWORK = MLP(activation="erf")
@@ -146,7 +145,6 @@ def avoid_failures(
     return FeasibleScore(score, copies, at_successes.max(axis=1))
 
 
-@cached_compilation
 def fit_feasibility(key: np.ndarray, x: np.ndarray, succeeded: np.ndarray) -> Feasibility:
     """Learn where evaluations succeed.
 
@@ -158,7 +156,7 @@ def fit_feasibility(key: np.ndarray, x: np.ndarray, succeeded: np.ndarray) -> Fe
     kept = _thinned(succeeded)
     x, succeeded = x.reshape(len(x), -1)[kept], succeeded[kept]
     n, size = len(x), padded_size(len(x))
-    z = np.asarray(lift(pad(x, size).astype(np.float64), _SCALE))
+    z = Prior(_SCALE, 0.0).inputs(pad(x, size)).astype(np.float64)
     kernel = exact_ntk(_NETWORK)
     K = gram(kernel, z[:n], z[:n])
     std = math.sqrt(float(K[0, 0]))  # the same at all points of the sphere

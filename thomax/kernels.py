@@ -19,6 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.checks import Rule, check, one_of, whole
+from thomax.compilation import compiled
 from thomax.data import pad, padded_size
 from thomax.networks import MLP, Activation, Network
 
@@ -28,6 +30,17 @@ _CHUNK = 32  # gradients held at once by the generic empirical kernel
 def float64() -> Any:
     """Compute in double precision within this block, whatever the user's JAX setting."""
     return jax.enable_x64(True)
+
+
+def _holds(value: Any, test: Callable[[Any], Any]) -> bool:
+    """Test numbers; what else JAX puts into a kernel, as it does to trace it, is let through."""
+    if isinstance(value, str):
+        return False
+    return not isinstance(value, float | np.ndarray) or bool(np.all(test(value)))
+
+
+_POSITIVE = Rule("> 0", lambda v: _holds(v, lambda z: z > 0))
+_NOT_NEGATIVE = Rule(">= 0", lambda v: _holds(v, lambda z: z >= 0))
 
 
 class Kernel(Protocol):
@@ -60,6 +73,11 @@ class NTK:
     activation: Activation
     w_std: Any
     b_std: Any
+
+    def __post_init__(self) -> None:
+        check(
+            self, depth=whole(1), activation=one_of(*_DUALS), w_std=_POSITIVE, b_std=_NOT_NEGATIVE
+        )
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
@@ -119,11 +137,10 @@ _DUALS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
 def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """Return the covariances (n1, n2) of points in float64, compiled for few sizes."""
     padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
-    with float64():
-        return np.asarray(_gram(kernel, *padded))[: len(x1), : len(x2)]
+    return _gram(kernel, *padded)[: len(x1), : len(x2)]
 
 
-@jax.jit
+@compiled(x64=True)
 def _gram(kernel: Kernel, x1: Any, x2: Any) -> Any:
     return kernel(x1, x2)
 
@@ -159,6 +176,9 @@ class SE:
     length_scale: Any = 1.0
     variance: Any = 1.0
 
+    def __post_init__(self) -> None:
+        check(self, length_scale=_POSITIVE, variance=_POSITIVE)
+
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
         return self.variance * jnp.exp(-0.5 * _square_distances(x1, x2, self.length_scale))
@@ -183,6 +203,9 @@ class Matern52:
 
     length_scale: Any = 1.0
     variance: Any = 1.0
+
+    def __post_init__(self) -> None:
+        check(self, length_scale=_POSITIVE, variance=_POSITIVE)
 
     def __call__(self, x1: Any, x2: Any) -> Any:
         """Return the covariances (n1, n2)."""
@@ -232,7 +255,7 @@ def _product(u: Any, v: Any, precision: Any) -> np.ndarray:
     return left @ (left if u is v else np.asarray(v, precision)).T
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _blocks(network: Network, theta: Any, x: Any) -> Any:
     return network.blocks(theta, x)
 
@@ -245,7 +268,7 @@ def _generic_ntk(network: Network, theta: Any, x1: np.ndarray, x2: np.ndarray) -
     return np.concatenate(rows) if rows else np.zeros((0, len(x2)))
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _kernel_rows(network: Network, theta: Any, x1: Any, x2: Any) -> Any:
     """Rows of the kernel: pull one unit back from each point of x1, push it forward to x2."""
 

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.compilation import own_settings
+
 Key: TypeAlias = "int | Sequence[int] | np.ndarray | jax.Array"
 
 NO_TRIAL = 2**63  # from here on numbers belong to no trial of a run
@@ -44,9 +46,10 @@ def as_keys(key: Key) -> tuple[np.ndarray, bool]:
     Accepts an integer seed, one key (2,), a batch of keys (B, 2), and JAX's own keys.
     """
     words: Any = key
-    if isinstance(words, jax.Array) and jnp.issubdtype(words.dtype, jax.dtypes.prng_key):
-        words = jax.random.key_data(words)
-    words = np.asarray(words)
+    with own_settings():
+        if isinstance(words, jax.Array) and jnp.issubdtype(words.dtype, jax.dtypes.prng_key):
+            words = jax.random.key_data(words)
+        words = np.asarray(words)
     if words.dtype.kind not in "ui":
         raise TypeError(f"A key must hold integers, got {words.dtype}: use thomax.make_key(seed).")
     if words.ndim == 0:

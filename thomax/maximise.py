@@ -20,10 +20,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from thomax.compilation import cached_compilation
+from thomax.checks import FLAG, SHARE, check, whole
+from thomax.compilation import own_settings
 from thomax.draws import CHUNK, batch_size, evaluate, evaluate_own, value_and_gradient
-from thomax.kernels import float64
-from thomax.parameters import is_whole
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
@@ -61,14 +60,11 @@ class Search:
     rounding: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "restarts", "restarts_per_draw", "iterations", "rounds"):
-            got, least = getattr(self, name), 0 if name == "iterations" else 1
-            if not is_whole(got, least):
-                raise ValueError(
-                    f"Search needs {name} to be a whole number >= {least}, got {got!r}."
-                )
-        if not 0 <= self.local <= 1:
-            raise ValueError(f"Search needs local from 0 to 1, got {self.local}.")
+        counts = ("candidates", "restarts", "restarts_per_draw", "rounds")
+        check(
+            self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), exhaustive=whole(0),
+            local=SHARE, rounding=FLAG,
+        )  # fmt: skip
 
     @classmethod
     def paper(cls) -> "Search":
@@ -93,7 +89,6 @@ _NO_NUMBER = (
 )
 
 
-@cached_compilation
 def maximise(
     rng: np.random.Generator,
     score: Any,
@@ -194,7 +189,6 @@ def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[lis
     return best.rankings()
 
 
-@cached_compilation
 def _best_of(score: Any, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
     """Score points in chunks; `excluded` are indices in ascending order."""
     best = _Best.none(batch_size(score))
@@ -221,8 +215,8 @@ def _groups(score: Any) -> list[Any]:
     """
     count = batch_size(score)
     edges = np.linspace(0, count, math.ceil(count / _DRAWS) + 1).astype(int).tolist()
-    groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
-    with float64():
+    with own_settings(x64=True):
+        groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
         return [jax.device_put(group) for group in groups]
 
 

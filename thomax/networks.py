@@ -25,6 +25,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from thomax.checks import FUNCTION, POSITIVE, Rule, at_least, check, one_of, whole
+from thomax.compilation import own_settings
+
 Activation: TypeAlias = Literal["relu", "erf", "gelu"]
 Blocks: TypeAlias = list[tuple[Any, Any]]
 
@@ -33,6 +36,12 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "erf": jax.scipy.special.erf,
     "gelu": lambda h: jax.nn.gelu(h, approximate=False),
 }
+
+
+_WIDTH = Rule(
+    "to be a whole number >= 1 (or infinity)",
+    lambda v: v == math.inf or (at_least(1).holds(v) and int(v) == v),
+)
 
 
 class Network(Protocol):
@@ -69,7 +78,7 @@ class MLP:
     b_std: float = 0.3
 
     def __post_init__(self) -> None:
-        _check(self, depth=self.depth)
+        _check(self, "depth")
 
     def size(self, shape: tuple[int, ...]) -> int:
         """Count the parameters for points of this shape."""
@@ -125,7 +134,7 @@ class CNN:
     pooling: int = 3
 
     def __post_init__(self) -> None:
-        _check(self, depth=self.depth, kernel=self.kernel, pooling=self.pooling)
+        _check(self, "depth", "kernel", "pooling")
 
     def size(self, shape: tuple[int, ...]) -> int:
         """Count the parameters for images of this shape."""
@@ -221,6 +230,9 @@ class Custom:
         values = (init, apply, last_layer, zero_std)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
+        check(self, init=FUNCTION, function=FUNCTION, zero_std=POSITIVE)
+        if last_layer != -1:  # which most networks are never asked for
+            self.last_layer(())
 
     def size(self, shape: tuple[int, ...]) -> int:
         """Count the parameters."""
@@ -228,7 +240,8 @@ class Custom:
 
     def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the parameters of the named output layer."""
-        leaves = jax.tree_util.tree_leaves_with_path(self.init(jax.random.key(0)))
+        with own_settings():
+            leaves = jax.tree_util.tree_leaves_with_path(self.init(jax.random.key(0)))
         paths = [path for path, _ in leaves]
         name = self.last_layer_name
         for depth, step in enumerate(name if isinstance(name, tuple) else (name,)):
@@ -245,7 +258,13 @@ class Custom:
 
     def apply(self, theta: Any, x: Any) -> Any:
         """Compute the network's outputs (n,)."""
-        return self.function(_unravel(self)(theta * _scales(self).astype(theta.dtype)), x)
+        found = self.function(_unravel(self)(theta * _scales(self).astype(theta.dtype)), x)
+        if np.shape(found) != (len(x),):
+            raise ValueError(
+                f"Custom needs apply to return one number for each point, shape ({len(x)},), got "
+                f"shape {np.shape(found)}: return outputs[:, 0] if each has a row of its own."
+            )
+        return found
 
     def blocks(self, theta: Any, x: Any) -> None:
         """Return None: the structure is unknown."""
@@ -264,14 +283,14 @@ def _entry(keys: Sequence[Any], wanted: int | str) -> Any:
 
 @lru_cache(maxsize=64)
 def _unravel(network: Custom) -> Callable[[Any], Any]:
-    with jax.ensure_compile_time_eval():
+    with jax.ensure_compile_time_eval(), own_settings():
         return ravel_pytree(network.init(jax.random.key(0)))[1]
 
 
 @lru_cache(maxsize=64)
 def _scales(network: Custom) -> np.ndarray:
     """Return each parameter's root mean square over its array, from a few initialisations."""
-    with jax.ensure_compile_time_eval():
+    with jax.ensure_compile_time_eval(), own_settings():
         draws = [jax.tree.leaves(network.init(jax.random.key(i))) for i in range(16)]
     found = []
     for leaf in zip(*draws, strict=True):
@@ -280,23 +299,12 @@ def _scales(network: Custom) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _check(network: MLP | CNN, **counts: float) -> None:
+def _check(network: MLP | CNN, *counts: str) -> None:
     """Raise for sizes and names that no network can have."""
-    name = type(network).__name__
-    for field, value in counts.items():
-        if value < 1 or int(value) != value:
-            raise ValueError(f"{name} needs {field} to be a whole number >= 1, got {value}.")
-    if network.width < 1 or (network.width != math.inf and int(network.width) != network.width):
-        raise ValueError(f"{name} needs a whole width >= 1 (or infinity), got {network.width}.")
-    if network.activation not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise ValueError(
-            f"{name} needs activation to be one of {known}, got {network.activation!r}."
-        )
-    if not (network.w_std > 0 and network.b_std >= 0):
-        raise ValueError(
-            f"{name} needs w_std > 0 and b_std >= 0, got {network.w_std} and {network.b_std}."
-        )
+    check(
+        network, **dict.fromkeys(counts, whole(1)), width=_WIDTH, w_std=POSITIVE,
+        activation=one_of(*ACTIVATIONS), b_std=at_least(0),
+    )  # fmt: skip
 
 
 def _dense(network: MLP | CNN, theta: Any, h: Any, a: int, b: int) -> tuple[Any, Any, Any]:

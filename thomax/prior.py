@@ -14,7 +14,6 @@ Notation:
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -23,9 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.blas import small_matrices
+from thomax.compilation import compiled
 from thomax.data import pad, padded_size
 from thomax.evidence import evidence_loss
-from thomax.kernels import NTK, exact_ntk, float64, has_exact_ntk
+from thomax.kernels import NTK, exact_ntk, has_exact_ntk
 from thomax.networks import MLP, Network
 from thomax.posterior import Factor
 from thomax.quasi_newton import minimise
@@ -54,6 +54,9 @@ def lift(x: Any, scale: Any) -> Any:
     return math.sqrt(d + 1) * extended / norm
 
 
+_lifted = compiled(whole=False)(lift)
+
+
 @dataclass(frozen=True)
 class Prior:
     """What is believed before the data; without a scale points are not lifted."""
@@ -66,7 +69,7 @@ class Prior:
         """Return points as the network sees them, float32."""
         if self.scale is None:
             return x
-        return np.asarray(lift(x.astype(np.float32), np.asarray(self.scale, np.float32)))
+        return _lifted(x.astype(np.float32), np.asarray(self.scale, np.float32))
 
     def lifting(self, count: int, d: int) -> np.ndarray | None:
         """Return the scale of every dimension for each of so many draws, (count, d)."""
@@ -145,9 +148,8 @@ def _each_dimension(
     fixed = kernel, padded, pad(y, size), np.arange(size) < n, spread
 
     def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with float64():
-            value, gradient = _loss(p[0], *fixed)
-        return np.asarray(value)[None], np.asarray(gradient)[None]
+        value, gradient = _loss(p[0], *fixed)
+        return value[None], gradient[None]
 
     with small_matrices(size):
         found = minimise(
@@ -167,7 +169,7 @@ def _box(d: int, max_noise_std: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array(lower), np.array(upper)
 
 
-@jax.jit
+@compiled(x64=True)
 def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, spread: Any) -> tuple[Any, Any]:
     """Return minus the log evidence and log priors of p, and the gradient."""
 
@@ -207,12 +209,11 @@ def _evidence(
 
 def _gram(kernel: NTK, x: np.ndarray, scale: float | None) -> np.ndarray:
     padded = pad(x.reshape(len(x), -1).astype(np.float64), padded_size(len(x)))
-    with float64():
-        K = _padded_gram(scale is not None, kernel, padded, 1.0 if scale is None else scale)
-    return np.asarray(K)[: len(x), : len(x)]
+    K = _padded_gram(scale is not None, kernel, padded, 1.0 if scale is None else scale)
+    return K[: len(x), : len(x)]
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,), x64=True)
 def _padded_gram(lifted: bool, kernel: NTK, x: Any, scale: Any) -> Any:
     x = lift(x, scale) if lifted else x
     return kernel(x, x)

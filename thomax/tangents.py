@@ -10,13 +10,13 @@ Notation:
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
 from thomax.blas import side_by_side
+from thomax.compilation import compiled
 from thomax.kernels import blocks_product, empirical_ntk
 from thomax.networks import Network
 from thomax.posterior import Factor, conjugate_gradients
@@ -28,7 +28,7 @@ def _linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
     return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
     """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep."""
     return _linearise(network, theta, v, x)
@@ -39,13 +39,13 @@ def push(network: Network, theta: Any, v: Any, x: Any) -> Any:
     return linearise(network, theta, v, x)[1]
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def pull(network: Network, theta: Any, a: Any, x: Any) -> Any:
     """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep."""
     return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _expand(network: Network, theta: Any, v: Any, x: Any) -> Any:
     """Return f, J v and the blocks of J; compiled together they share the forward sweep."""
     blocks = jax.vmap(lambda t: network.blocks(t, x))(theta)

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from thomax.compilation import compiled
 from thomax.networks import Network
 from thomax.quasi_newton import minimise
 from thomax.tangents import TangentSystem, pull, push
@@ -91,7 +92,7 @@ def _loss(
     return jnp.sum(residual**2) + s2 * jnp.sum((theta - theta0) ** 2)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _losses(
     network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
 ) -> Any:
@@ -100,7 +101,7 @@ def _losses(
     )
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _loss_and_gradient(
     network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
 ) -> Any:
@@ -235,7 +236,7 @@ def _preconditioner(
     return apply
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled(static_argnums=(0, 1))
 def _descend(
     network: Network,
     steps: int,

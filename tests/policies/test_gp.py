@@ -318,7 +318,7 @@ def test_impossible_settings_are_refused():
         GPTS(beta=0.0)
     with pytest.raises(ValueError, match="even"):
         GPTS(features=3)
-    with pytest.raises(ValueError, match="even"):
+    with pytest.raises(ValueError, match="prior_features to be a whole number >= 2"):
         GPTS(prior_features=0)
     with pytest.raises(ValueError, match="features=None"):
         GPTS("ntk", features=100)

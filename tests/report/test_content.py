@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from thomax import Trial
-from thomax.report.content import best_so_far, reason_of
+from thomax.report.content import best_so_far, grouped_reasons, reason_of
 from thomax.suggest import as_model
 
 
@@ -37,6 +37,18 @@ def test_the_best_so_far_never_gets_worse(mixed, mixed_content):
     for number, best in best_so_far(mixed_content.run):
         assert best == min(v for n, v in values.items() if n <= number)
     assert [n for n, _ in best_so_far(mixed_content.run)] == sorted(values)
+
+
+def test_reasons_that_differ_only_by_numbers_are_one():
+    """Row 22: two hundred lines of `node 17 died`, `node 18 died`, ..."""
+    reasons = [f"node {i} at 0x{i:x} died after 1.5e3 s" for i in range(30)]
+    assert grouped_reasons([*reasons[:10], "no luck", *reasons[10:], "no luck 2"]) == [
+        ("node # at # died after 1.5e3 s", 30),
+        ("no luck", 1),
+        ("no luck 2", 1),
+    ]
+    assert grouped_reasons(["exit 1", "exit 1"]) == [("exit 1", 2)]
+    assert grouped_reasons([]) == []
 
 
 def test_reasons_are_counted_and_cut(mixed_content):

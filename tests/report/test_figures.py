@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 from reading import SMALL, tell_all
 
-from thomax import Float, Optimizer
+from thomax import Float, Optimizer, Random
 from thomax.report import figures, model_figures
 from thomax.report.content import gather
 from thomax.report.run import run_of
@@ -47,7 +47,25 @@ def test_every_second_batch_is_shaded(mixed_content):
 
 
 def test_single_trials_are_not_shaded():
-    assert figures._batch_shades([[0], [1], [2]]) == []
+    assert figures.batch_shades([[0], [1], [2]]) == []
+
+
+def test_so_many_batches_that_they_would_be_stripes_are_not_shaded():
+    """Row 22: up to 200 batches were striped."""
+    batches = [[2 * i, 2 * i + 1] for i in range(41)]
+    assert len(figures.batch_shades(batches[:40])) == 20
+    assert figures.batch_shades(batches) == []
+
+
+@pytest.mark.parametrize(("direction", "height"), [("maximize", 0.03), ("minimize", 0.97)])
+def test_failures_are_crosses_at_the_bad_end(direction, height):
+    """Row 22: they stood among the best values of a minimisation."""
+    optimizer = Optimizer({"x": Float(0, 1)}, Random(), direction=direction, seed=0)
+    optimizer.tell({"x": 0.5}, 1.0)
+    optimizer.tell({"x": 0.6}, error="no luck")
+    figure = figures.convergence(gather(run_of(optimizer)))
+    assert traces(figure)["failed"]["y"] == [height]
+    assert figure["layout"]["yaxis2"]["range"] == [0, 1]
 
 
 def test_views_offer_a_logarithm_only_where_there_is_one(mixed_content):

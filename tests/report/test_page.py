@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from reading import SMALL, page_of, tell_all
 
-from thomax import Categorical, Float, Int, Optimizer, Pool
+from thomax import Categorical, Float, Int, Optimizer, Pool, Random
 from thomax.report.page import render
 from thomax.report.text import label, script_json
 
@@ -19,6 +19,7 @@ SECTIONS = [
     "parallel",
     "slices",
     "importance",
+    "pending",
     "failures",
     "trials",
     "draws",
@@ -87,7 +88,7 @@ def test_names_values_and_errors_are_never_markup(tmp_path):
     failing = optimizer.ask()
     optimizer.tell(failing, error=f"{SCRIPT}</table><!-- {'é' * 300}")
     page = page_of(optimizer, tmp_path)
-    assert sections_of(page) == SECTIONS
+    assert sections_of(page) == [name for name in SECTIONS if name != "pending"]
     assert page.tags.count("script") == 3
     assert "img" not in page.tags
     assert f"</script>{SCRIPT}" in page.text
@@ -134,6 +135,38 @@ def test_a_search_that_only_failed_lists_its_failures(tmp_path):
     assert "60 out of memory" in page.text  # count and reason
     assert "… and 10 earlier." in page.text
     assert {*page.figures} == {"figure-convergence"}
+
+
+def test_long_lists_are_folded(tmp_path):
+    """Row 22: failures and parameters took screens before anything else was to be seen."""
+    space = {f"p{i}": Float(0, 1) for i in range(20)}
+    optimizer = Optimizer(space, Random(), seed=0)
+    for i in range(9):
+        optimizer.tell(dict.fromkeys(space, 0.5), error=f"reason {chr(97 + i)}")
+    optimizer.tell(dict.fromkeys(space, 0.5), 1.0)
+    optimizer.ask(9)
+    page = page_of(optimizer, tmp_path)
+    for words in ("8 more parameters", "4 more reasons", "4 more failures", "4 more pending"):
+        assert words in page.text
+    assert "p0=0.5, p1=0.5, p2=0.5, … 20 in all" in page.text
+    assert page.tags.count("details") == 4 + 9 + 9  # the lists, and the params in two of them
+
+
+def test_short_lists_are_not_folded(mixed_page):
+    assert "details" not in mixed_page.tags
+
+
+def test_pending_trials_are_listed(mixed, mixed_page):
+    """Row 22: only their number was shown."""
+    listed = mixed_page.text.split("asked for and not yet told.")[1].split("Failures")[0]
+    for trial in mixed.pending:
+        assert f"{trial.number} rate=" in listed
+
+
+def test_nothing_is_said_of_pending_trials_where_there_are_none(tmp_path):
+    optimizer = Optimizer({"x": Float(0, 1)}, Random(), seed=0)
+    tell_all(optimizer, 1, lambda p: 2.5)
+    assert "pending" not in page_of(optimizer, tmp_path).ids
 
 
 def test_a_space_of_choices_only_works(tmp_path):

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
+from thomax.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
 from thomax.data import Data, pad, padded_size
 from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, normals
@@ -74,6 +74,10 @@ class DeepEnsemble:
     descent: tuple[int, float] | None = None
 
     def __post_init__(self) -> None:
+        check(
+            self, network=NETWORK, sphere=FLAG, standardise=FLAG, steps=whole(0), polish=whole(0),
+            tolerance=at_least(0), descent=DESCENT,
+        )  # fmt: skip
         if getattr(self.network, "width", 0) == math.inf:
             raise ValueError(
                 f"DeepEnsemble needs a network of finite width, got {self.network}: "
@@ -93,7 +97,6 @@ class DeepEnsemble:
         rate = 1e-3 * network.width / network.w_std**2 / 2
         return cls(network, sphere=False, standardise=scaled, descent=(10_000, rate))
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
         keys, single = as_keys(key)

@@ -23,7 +23,7 @@ import numpy as np
 
 from thomax import evidence
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
+from thomax.checks import FLAG, POSITIVE, at_least, check, whole
 from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import DRAW_FIELDS, Draw, PathwiseDraw
 from thomax.evidence import GPKernel, KernelName
@@ -73,14 +73,15 @@ class GPTS:
 
     def __post_init__(self) -> None:
         _check(self)
-        if not callable(self.beta) and not self.beta > 0:
-            raise ValueError(f"GPTS needs beta > 0 or a function of n, got {self.beta}.")
+        check(
+            self, beta=POSITIVE.or_function(), features=whole(2).or_none(),
+            prior_features=whole(2), first_length_scale_only=FLAG,
+        )  # fmt: skip
         for name in ("features", "prior_features"):
             count = getattr(self, name)
-            if count is not None and (count < 2 or count % 2):
+            if count is not None and count % 2:
                 raise ValueError(
-                    f"GPTS needs {name} to be even and at least 2, got {count}: "
-                    "cosines and sines come in pairs."
+                    f"GPTS needs {name} to be even, got {count}: cosines and sines come in pairs."
                 )
         if self.features is not None and isinstance(evidence.named_kernel(self.kernel, 1), NTK):
             raise ValueError(
@@ -100,7 +101,6 @@ class GPTS:
             "se", features=1000, standardise=False, hyperprior=False, first_length_scale_only=True
         )
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> FourierDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         keys, single = as_keys(key)
@@ -173,8 +173,7 @@ class GPUCB:
 
     def __post_init__(self) -> None:
         _check(self)
-        if not callable(self.kappa) and not self.kappa >= 0:
-            raise ValueError(f"GPUCB needs kappa >= 0 or a function of n, got {self.kappa}.")
+        check(self, kappa=at_least(0).or_function(), predictive=FLAG)
 
     @classmethod
     def paper(cls) -> Self:
@@ -185,7 +184,6 @@ class GPUCB:
         """
         return cls("se", kappa=1.0, standardise=False, hyperprior=False, predictive=True)
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> "UpperBound":
         """Return the bound, once for each key."""
         keys, single = as_keys(key)
@@ -330,8 +328,7 @@ def _covariance(policy: GPTS | GPUCB, points: np.ndarray) -> np.ndarray:
 
 def _check(policy: GPTS | GPUCB) -> None:
     name = type(policy).__name__
-    if policy.noise_std is not None and not policy.noise_std > 0:
-        raise ValueError(f"{name} needs noise_std > 0 or None, got {policy.noise_std}.")
+    check(policy, noise_std=POSITIVE.or_none(), fit=FLAG, standardise=FLAG, hyperprior=FLAG)
     if not isinstance(evidence.named_kernel(policy.kernel, 1), SE | Matern52 | NTK):
         raise ValueError(
             f'{name} needs kernel to be "se", "matern52", "ntk", or an SE, Matern52 or NTK, '

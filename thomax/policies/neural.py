@@ -25,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
+from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
+from thomax.compilation import compiled
 from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import DRAW_FIELDS, Draw
 from thomax.kernels import blocks_product
@@ -148,14 +149,11 @@ class _Neural:
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if not self.nu > 0:
-            raise ValueError(f"{name} needs nu > 0, got {self.nu}.")
-        if self.lam is not None and not self.lam > 0:
-            raise ValueError(f"{name} needs lam > 0 or None, got {self.lam}.")
-        if self.variance not in ("exact", "diagonal"):
-            raise ValueError(
-                f'{name} needs variance="exact" or "diagonal", got {self.variance!r}.'
-            )
+        check(
+            self, network=NETWORK, nu=POSITIVE, lam=POSITIVE.or_none(),
+            variance=one_of("exact", "diagonal"), centred=FLAG, sphere=FLAG, standardise=FLAG,
+            descent=DESCENT, start_std=POSITIVE,
+        )  # fmt: skip
         if getattr(self.network, "width", 0) == math.inf:
             raise ValueError(
                 f"{name} needs a network of finite width, got {self.network}: at infinite width "
@@ -177,7 +175,6 @@ class _Neural:
             start_std=1 / math.sqrt(3 * 256),
         )  # fmt: skip
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> NeuralScore:
         """Return one score for each key."""
         keys, single = as_keys(key)
@@ -306,9 +303,9 @@ def _features(network: Network, theta: Any, x: Any) -> Blocks:
     return [(jax.vmap(gradient, in_axes=(None, 0))(theta, x), jnp.ones((len(x), 1), x.dtype))]
 
 
-_known_features = jax.jit(_features, static_argnums=0)
+_known_features = compiled(static_argnums=(0,))(_features)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=(0,))
 def _outputs(network: Network, theta: Any, x: Any) -> Any:
     return network.apply(theta, x)

@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 
 from thomax import posterior
 from thomax.blas import small_matrices
-from thomax.compilation import cached_compilation
+from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, check, whole
 from thomax.data import Data, Standardised, pad, padded_size
 from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
@@ -104,7 +104,6 @@ class STOBNTSLinear(_SampleThenOptimise):
         (2, 50)
     """
 
-    @cached_compilation
     def __call__(self, key: Key, data: Data) -> LinearDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
@@ -146,7 +145,10 @@ class STOBNTS(_SampleThenOptimise):
     tolerance: float = 1e-3
     descent: tuple[int, float] | None = None
 
-    @cached_compilation
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self, steps=whole(0), polish=whole(0), tolerance=at_least(0), descent=DESCENT)
+
     def __call__(self, key: Key, data: Data) -> NeuralDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
@@ -253,17 +255,12 @@ def _untrained(count: int) -> Certificate:
 
 
 def _check(policy: _SampleThenOptimise) -> None:
-    name = type(policy).__name__
-    if policy.noise_std is not None and not policy.noise_std > 0:
-        raise ValueError(f"{name} needs noise_std > 0 or None, got {policy.noise_std}.")
-    if not SMALLEST_MAX_NOISE_STD <= policy.max_noise_std < math.inf:
-        raise ValueError(
-            f"{name} needs max_noise_std >= {SMALLEST_MAX_NOISE_STD}, got {policy.max_noise_std}."
-        )
-    if not 0 <= policy.spread < math.inf:
-        raise ValueError(f"{name} needs spread >= 0, got {policy.spread}.")
-    if not callable(policy.beta) and not policy.beta > 0:
-        raise ValueError(f"{name} needs beta > 0 or a function of n, got {policy.beta}.")
+    flags = dict.fromkeys(("perturb", "sphere", "standardise", "warp"), FLAG)
+    check(
+        policy, network=NETWORK, noise_std=POSITIVE.or_none(), beta=POSITIVE.or_function(),
+        spread=at_least(0), max_noise_std=at_least(SMALLEST_MAX_NOISE_STD), max_dense=whole(0),
+        prior_width=whole(1), **flags,
+    )  # fmt: skip
     if _is_infinite(policy.network):
         exact_ntk(policy.network)
 

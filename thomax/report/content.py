@@ -1,6 +1,8 @@
 """Everything a report says, as numbers and names: no figures and no HTML."""
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,6 +23,7 @@ from thomax.spaces import Space
 MOST_BEST, MOST_PICTURES = 20, 12
 _RANDOM_POINTS, _RANDOM_CANDIDATES = 21, 22  # streams of the seed's key
 _LONGEST_REASON = 160
+_NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def gather(run: Run) -> Content:
         pairs=pairs,
         candidates=candidates,
         pictures=[] if images is None else pictures_of(images, best[:MOST_PICTURES]),
-        reasons=Counter(reason_of(t) for t in run.failed).most_common(),
+        reasons=grouped_reasons([reason_of(t) for t in run.failed]),
         diagnostics=diagnose(run),
     )
 
@@ -86,6 +89,27 @@ def reason_of(trial: Trial) -> str:
     """Return why a trial failed, in one line of bounded length."""
     words = " ".join((trial.error or "no reason given").split())
     return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
+
+
+def grouped_reasons(reasons: Sequence[str]) -> list[tuple[str, int]]:
+    """Count reasons, the most frequent first; those that differ only by numbers are one.
+
+    Example:
+        >>> grouped_reasons(["node 3 died after 60 s", "node 7 died after 60 s", "no luck"])
+        [('node # died after 60 s', 2), ('no luck', 1)]
+    """
+    groups: dict[tuple[str, ...], list[list[str]]] = {}
+    for reason in reasons:
+        pieces = _NUMBER.split(reason)  # words and numbers in turn
+        groups.setdefault(tuple(pieces[::2]), []).append(pieces)
+    counted = [
+        (
+            "".join(p[0] if len({*p}) == 1 else "#" for p in zip(*members, strict=True)),
+            len(members),
+        )
+        for members in groups.values()
+    ]
+    return sorted(counted, key=lambda c: -c[1])
 
 
 def best_so_far(run: Run) -> list[tuple[int, float]]:

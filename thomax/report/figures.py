@@ -22,7 +22,7 @@ GRID = "rgba(128,128,128,0.22)"
 _SHADE = "rgba(128,128,128,0.10)"
 _COLOURS: Stops = [(0.0, (148, 163, 184)), (0.6, (59, 130, 246)), (1.0, (225, 29, 72))]
 _MOST_LINES = 400  # trials in parallel coordinates
-_MOST_SHADES = 200  # batches
+_MOST_SHADES = 40  # batches: more are stripes
 _INACTIVE = -0.14  # below all values
 
 
@@ -48,7 +48,7 @@ def layout(**own: Any) -> Figure:
 
 
 def convergence(content: Content) -> Figure:
-    """Draw every value, the best so far, the model's belief, and failures at the bottom."""
+    """Draw every value, the best so far, the model's belief, and failures at the bad end."""
     run = content.run
     steps = best_so_far(run)
     dots = {
@@ -69,7 +69,12 @@ def convergence(content: Content) -> Figure:
         "hoverinfo": "skip",
     }
     return {
-        "data": [*_belief_bars(content), line, dots, *_failures(run.failed)],
+        "data": [
+            *_belief_bars(content),
+            line,
+            dots,
+            *_failures(run.failed, 0.03 if run.sign > 0 else 0.97),
+        ],
         "layout": layout(
             xaxis={"title": {"text": "trial"}, "rangemode": "tozero"},
             yaxis={"title": {"text": "value", "standoff": 10}},
@@ -77,7 +82,7 @@ def convergence(content: Content) -> Figure:
             showlegend=True,
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
             margin={"l": 52, "r": 14, "t": 30, "b": 42},
-            shapes=_batch_shades(run.batches),
+            shapes=batch_shades(run.batches),
         ),
     }
 
@@ -106,13 +111,13 @@ def _belief_bars(content: Content) -> list[Figure]:
     ]
 
 
-def _failures(failed: list[Trial]) -> list[Figure]:
+def _failures(failed: list[Trial], height: float) -> list[Figure]:
     if not failed:
         return []
     return [
         {
             "x": [t.number for t in failed],
-            "y": [0.03] * len(failed),
+            "y": [height] * len(failed),
             "yaxis": "y2",
             "mode": "markers",
             "name": "failed",
@@ -123,7 +128,7 @@ def _failures(failed: list[Trial]) -> list[Figure]:
     ]
 
 
-def _batch_shades(batches: list[list[int]]) -> list[Figure]:
+def batch_shades(batches: list[list[int]]) -> list[Figure]:
     """Shade every second batch, unless all are single trials or there are too many to tell."""
     if len(batches) > _MOST_SHADES or all(len(batch) == 1 for batch in batches):
         return []

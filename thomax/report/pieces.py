@@ -1,13 +1,18 @@
 """Pieces of HTML: what sections are put together from. Every text is escaped here or before."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import chain, repeat
 from typing import Any
 
 from thomax.journal import Trial
 from thomax.report.text import readable_json, shown
+
+MOST_PARAMS = 12  # of a trial that are seen at once
+FEW_MORE = 3  # are not worth a click
+_MOST_INLINE = 3  # params in a cell of a table
 
 
 class Sheet:
@@ -38,10 +43,30 @@ def big(text: str) -> str:
 
 
 def params_table(trial: Trial) -> str:
-    """Return params below each other."""
-    rows = [(escape(shown(name)), escape(shown(v))) for name, v in trial.params.items()]
-    body = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)
-    return f'<table class="params">{body}</table>'
+    """Return params below each other, those beyond a screen's height folded."""
+    rows = [
+        f"<tr><th>{escape(shown(name))}</th><td>{escape(shown(v))}</td></tr>"
+        for name, v in trial.params.items()
+    ]
+    return in_part(rows, MOST_PARAMS, "parameters", _params_rows)
+
+
+def _params_rows(rows: Sequence[str]) -> str:
+    return f'<table class="params">{"".join(rows)}</table>'
+
+
+def in_part(
+    rows: Sequence[Any], most: int, what: str, show: Callable[[Sequence[Any]], str]
+) -> str:
+    """Show the first rows, and fold the others away if they are more than a few."""
+    if len(rows) <= most + FEW_MORE:
+        return show(rows)
+    return show(rows[:most]) + folded(f"{len(rows) - most} more {what}", show(rows[most:]))
+
+
+def folded(summary: str, body: str) -> str:
+    """Return what opens on a click; `summary` is HTML already."""
+    return f"<details><summary>{summary}</summary>{body}</details>"
 
 
 def params_json(trial: Trial) -> str:
@@ -55,6 +80,15 @@ def params_json(trial: Trial) -> str:
 def inline(trial: Trial, longest: int = 300) -> str:
     """Return params in one line, not escaped yet."""
     return shown(", ".join(f"{n}={shown(v, 40)}" for n, v in trial.params.items()), longest)
+
+
+def params_cell(trial: Trial) -> str:
+    """Return params in a cell of a table: the first of many, the others folded."""
+    names = [*trial.params]
+    if len(names) <= _MOST_INLINE + FEW_MORE:
+        return escape(inline(trial))
+    first = replace(trial, params={name: trial.params[name] for name in names[:_MOST_INLINE]})
+    return folded(f"{escape(inline(first))}, … {len(names)} in all", escape(inline(trial, 2000)))
 
 
 def grid(places: Iterable[str]) -> str:
@@ -73,8 +107,16 @@ def view_buttons(figure: str, views: dict[str, Any]) -> str:
     return f'<div class="views">{"".join(buttons)}</div>' if buttons else ""
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], wide: Sequence[int] = ()) -> str:
-    """Return a table of cells that are HTML already; only those of wide columns break lines."""
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    wide: Sequence[int] = (),
+    kind: str = "scroll",
+) -> str:
+    """Return a table of cells that are HTML already; only those of wide columns break lines.
+
+    A table of the kind "scroll stacked" has one column where there is little room.
+    """
     body = "".join(
         "<tr>"
         + "".join(
@@ -85,4 +127,4 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], wide: Sequence[int
         for row in rows
     )
     top = "<tr>" + "".join(f"<th>{name}</th>" for name in head) + "</tr>" if head else ""
-    return f'<div class="scroll"><table>{top}{body}</table></div>'
+    return f'<div class="{kind}"><table>{top}{body}</table></div>'

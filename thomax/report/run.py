@@ -56,6 +56,11 @@ class Run:
         return [t for t in self.trials if t.state == "failed"]
 
     @property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked for and not yet told."""
+        return [t for t in self.trials if t.state == "pending"]
+
+    @property
     def by_value(self) -> list[Trial]:
         """The trials with a value, the best first."""
         return sorted(self.complete, key=lambda t: -self.sign * value_of(t))

@@ -11,7 +11,9 @@ from thomax.report.pieces import (
     Sheet,
     big,
     grid,
+    in_part,
     inline,
+    params_cell,
     params_json,
     params_table,
     table,
@@ -20,7 +22,8 @@ from thomax.report.pieces import (
 from thomax.report.run import value_of
 from thomax.report.text import number, shown
 
-_MOST_FAILURES = 50
+_MOST_LISTED = 50  # rows of a list, most of them folded
+_SEEN = 5  # rows of a list that are not folded
 
 
 def _best(sheet: Sheet, content: Content) -> None:
@@ -54,10 +57,10 @@ def _recommended(content: Content, best: Trial) -> str:
 
 def _convergence(sheet: Sheet, content: Content) -> None:
     how = (
-        "Each dot is an observed value; the red line is the best so far, crosses at the bottom "
-        "are failures. Orange is what the model now believes of each point, ± 2 standard "
-        "deviations. "
-    ) + ("Shading separates batches." if content.run.batches else "")
+        "Each dot is an observed value; the red line is the best so far, crosses at the "
+        f"{'bottom' if content.run.sign > 0 else 'top'} are failures. Orange is what the model "
+        "now believes of each point, ± 2 standard deviations. "
+    ) + ("Shading separates batches." if figures.batch_shades(content.run.batches) else "")
     if not content.run.complete and not content.run.failed:
         sheet.add("convergence", "Convergence", how, "<p>Nothing has been told yet.</p>")
         return
@@ -161,17 +164,36 @@ def _failures(sheet: Sheet, content: Content) -> None:
     if not failed:
         sheet.add("failures", "Failures", how, "<p>None.</p>")
         return
-    counted = [(str(n), escape(r)) for r, n in content.reasons[:_MOST_FAILURES]]
-    reasons = table(("count", "reason"), counted, wide=[1])
-    latest = sorted(failed, key=lambda t: -t.number)[:_MOST_FAILURES]
-    each = [(str(t.number), escape(reason_of(t)), escape(inline(t))) for t in latest]
-    more = (
-        f"<p>… and {len(failed) - len(latest)} earlier.</p>" if len(failed) > len(latest) else ""
+    counted = [(str(n), escape(r)) for r, n in content.reasons[:_MOST_LISTED]]
+    reasons = in_part(
+        counted, _SEEN, "reasons", lambda rows: table(("count", "reason"), rows, wide=[1])
     )
-    sheet.add(
-        "failures", "Failures", how, reasons, "<h3>One by one, latest first</h3>",
-        table(("trial", "reason", "params"), each, wide=[1, 2]), more,
+    latest = sorted(failed, key=lambda t: -t.number)[:_MOST_LISTED]
+    each = [(str(t.number), escape(reason_of(t)), params_cell(t)) for t in latest]
+    one_by_one = in_part(
+        each, _SEEN, "failures",
+        lambda rows: table(("trial", "reason", "params"), rows, wide=[1, 2]),
     )  # fmt: skip
+    more = len(failed) - len(latest)
+    sheet.add(
+        "failures", "Failures", how, reasons,
+        "<p>A # stands for numbers that differ.</p>" if any("#" in r for _, r in counted) else "",
+        "<h3>One by one, latest first</h3>", one_by_one,
+        f"<p>… and {more} earlier.</p>" if more else "",
+    )  # fmt: skip
+
+
+def _pending(sheet: Sheet, content: Content) -> None:
+    pending = content.run.pending
+    if not pending:
+        return
+    how = "Trials that were asked for and not yet told."
+    rows = [(str(t.number), params_cell(t)) for t in pending[:_MOST_LISTED]]
+    listed = in_part(
+        rows, _SEEN, "pending trials", lambda rows: table(("trial", "params"), rows, wide=[1])
+    )
+    more = len(pending) - len(rows)
+    sheet.add("pending", "Pending", how, listed, f"<p>… and {more} later.</p>" if more else "")
 
 
 def _table(sheet: Sheet, content: Content) -> None:
@@ -220,7 +242,7 @@ def _draws(sheet: Sheet, content: Content) -> None:
     facts = [(f"<b>{escape(name)}</b>", escape(value)) for name, value in found.facts.items()]
     sheet.add(
         "draws", "Draws", how, table(head, rows) if rows else exact if known else "",
-        table((), facts, wide=[1]),
+        table((), facts, wide=[1], kind="scroll stacked"),
     )  # fmt: skip
 
 
@@ -251,5 +273,6 @@ def _note(content: Content) -> str:
 
 
 SECTIONS = (
-    _best, _convergence, _parallel, _slices, _importance, _candidates, _failures, _table, _draws
+    _best, _convergence, _parallel, _slices, _importance, _candidates, _pending, _failures,
+    _table, _draws,
 )  # fmt: skip

@@ -1,0 +1,82 @@
+"""Checks of settings when they are made: a wrong one is named there, and not deep in a search."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must hold for a setting, in words that follow its name, and as a function."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+    def or_none(self) -> "Rule":
+        """Return the rule that also allows None."""
+        return Rule(f"{self.words} or None", lambda v: v is None or self.holds(v))
+
+    def or_function(self) -> "Rule":
+        """Return the rule that also allows a function of the number of observations."""
+        return Rule(f"{self.words} or a function of n", lambda v: callable(v) or self.holds(v))
+
+
+def check(owner: object, **rules: Rule) -> None:
+    """Raise unless the named fields follow their rules.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> check(SimpleNamespace(steps=-1), steps=whole(0))
+        Traceback (most recent call last):
+        ValueError: SimpleNamespace needs steps to be a whole number >= 0, got -1.
+    """
+    for name, rule in rules.items():
+        value = getattr(owner, name)
+        if not rule.holds(value):
+            raise ValueError(f"{type(owner).__name__} needs {name} {rule.words}, got {value!r}.")
+
+
+def whole(least: int) -> Rule:
+    """Require a whole number that is not smaller than another; True and 1.0 are none."""
+    return Rule(
+        f"to be a whole number >= {least}",
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= least,
+    )
+
+
+def at_least(least: float) -> Rule:
+    """Require a finite number that is not smaller than another."""
+    return Rule(f">= {least:g}", lambda v: _is_finite(v) and v >= least)
+
+
+def one_of(*names: str) -> Rule:
+    """Require one of a few names."""
+    return Rule("to be " + " or ".join(f'"{n}"' for n in names), lambda v: v in names)
+
+
+def _is_finite(value: Any) -> bool:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def _is_descent(value: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    return whole(0).holds(value[0]) and POSITIVE.holds(value[1])
+
+
+def _is_network(value: Any) -> bool:
+    methods = ("size", "last_layer", "apply", "blocks")
+    return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in methods)
+
+
+POSITIVE = Rule("> 0", lambda v: _is_finite(v) and v > 0)
+FLAG = Rule("to be True or False", lambda v: isinstance(v, bool | np.bool_))
+FUNCTION = Rule("to be a function", callable)
+SHARE = Rule("from 0 to 1", lambda v: _is_finite(v) and 0 <= v <= 1)
+NETWORK = Rule("to be a network such as MLP()", _is_network)
+DESCENT = Rule("to be a pair (steps, learning rate)", _is_descent).or_none()
