@@ -143,14 +143,14 @@ def random_parameter(rng: np.random.Generator, when: dict[str, Any] | None = Non
     centre = float(rng.choice([0, 1, -1, 1e-300, 1e300, 1e15])) * rng.uniform(0.5, 1.5)
     width = max(abs(centre) * 10.0 ** rng.uniform(-13, 2), 1e-310)
     low = 10.0 ** rng.uniform(-300, 200)
-    first = int(rng.integers(-(2**52), 2**52))
+    first, step = int(rng.integers(-(2**52), 2**52)), int(rng.integers(1, 100))
     options: list[Callable[[], Any]] = [
         lambda: Float(centre, centre + width, when=when),
         lambda: Float(low, low * 10 ** rng.uniform(0.001, 100), log=True, when=when),
         lambda: Float(centre, centre + width, step=width / rng.integers(1, 1000), when=when),
         lambda: Int(first, first + int(rng.integers(0, 2**50)), when=when),
         lambda: Int(1, int(2 ** rng.uniform(0, 40)), log=True, when=when),
-        lambda: Int(0, 100, step=int(rng.integers(1, 100)), when=when),
+        lambda: Int(0, 100 - 100 % step, step=step, when=when),
         lambda: Categorical([f"c{i}" for i in range(rng.integers(1, 30))], when=when),
         lambda: Ordinal([None, True, 1, "x", 2.5][: rng.integers(1, 6)], when=when),
         lambda: Bool(when=when),

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
     {"blas", "compilation", "data", "draws", "evidence", "features", "kernels", "keys", "networks",
      "posterior", "prior", "quasi_newton", "sequences", "tangents", "theory", "training"},
-    {"policies", "parameters", "scales", "counting", "spaces", "pools"},
+    {"policies", "parameters", "scales", "counting", "feasibility", "spaces", "pools"},
     {"design", "history", "maximise", "journal", "lines", "outcomes", "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts"},
     {"integrations", "bench"},
