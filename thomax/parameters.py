@@ -290,7 +290,7 @@ class _Listed(Parameter):
         """Return the level of a plain value or of a label."""
         scalar = python_scalar(value)
         if not isinstance(scalar, Scalar) or identity(scalar) not in self._levels:
-            word = "the labels" if self.is_labelled else "one of"
+            word = "one of the labels" if self.is_labelled else "one of"
             raise ValueError(f"needs {word} {shortened(self._options)}, got {value!r}")
         return self._levels[identity(scalar)]
 

@@ -32,7 +32,6 @@ from thomax.parameters import (
     Int,
     Ordinal,
     Parameter,
-    copied,
     shortened,
 )
 from thomax.pools import Pool
@@ -44,6 +43,7 @@ MOST_LISTED_LEVELS = 1000  # a Block of more levels does not list them
 MOST_REJECTIONS = 100_000
 MOST_LISTED_POINTS = 10**6  # of a finite space, looked through for those a constraint allows
 MOST_NUMBERS = 2**24  # in a chunk of places: 128 MB
+ROWS_AT_ONCE = 4096  # when all points are listed
 MOST_KNOWN = 1000  # earlier points, the latest, whose neighbourhood is looked at
 
 
@@ -163,7 +163,7 @@ class Space:
 
     def with_objects(self, params: Mapping[str, Any]) -> Params:
         """Return a copy of valid params that holds the objects of labels: what user code gets."""
-        found = copied(dict(params))
+        found = dict(params)
         for name, parameter in self._labelled.items():
             if name in found:
                 found[name] = parameter.object_of(found[name])
@@ -259,7 +259,7 @@ class Space:
     def _allowed(self) -> NDArray[np.int64]:
         """The positions of all points that the constraint allows; it is asked once for each."""
         none = np.empty(0, dtype=np.int64)
-        parts = [indices[self.satisfies(x)] for indices, x in self._walk(MOST_LISTED_LEVELS)]
+        parts = [indices[self.satisfies(x)] for indices, x in self._walk(ROWS_AT_ONCE)]
         return np.concatenate([none, *parts])
 
     def spread(self, shares: ArrayLike) -> Array:

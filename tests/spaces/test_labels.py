@@ -79,7 +79,7 @@ def test_points_may_be_given_by_objects_or_labels(label):
 
 def test_a_value_that_is_neither_object_nor_label_is_refused():
     with pytest.raises(
-        ValueError, match=r"'layers' needs the labels \['small', 'large'\], got \[64"
+        ValueError, match=r"'layers' needs one of the labels \['small', 'large'\], got \[64"
     ):
         space().validate({"layers": [64], "x": 0.5})
 
@@ -92,7 +92,7 @@ def test_the_constraint_gets_objects():
 
 
 def test_conditions_name_labels():
-    with pytest.raises(ValueError, match=r"'kernel' needs the labels \['a', 'b'\], got <"):
+    with pytest.raises(ValueError, match=r"'kernel' needs one of the labels \['a', 'b'\], got <"):
         Space({"kernel": Categorical({"a": KERNEL, "b": 1}), "on": Bool(when={"kernel": KERNEL})})
 
 
