@@ -1,6 +1,7 @@
 """Everything odd that users may tell, ask for or search; `battery.values` tries these tables."""
 
 import math
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -123,6 +124,15 @@ SPACES: dict[str, Callable[[], Any]] = {
     "a narrow constraint": lambda: Space(
         {name: Float(0, 1) for name in "abcd"}, constraint=lambda p: p["a"] < 0.01
     ),
+    "a constraint that changes what it gets": lambda: Space(
+        SQUARE, constraint=lambda p: p.pop("a") < 2 and not p.update(b="spoilt")
+    ),
+    "one allowed point of 160,000": lambda: Space(
+        {name: Int(0, 19) for name in "abcd"}, constraint=lambda p: {*p.values()} == {7}
+    ),
+    "objects by label": lambda: {
+        "x": Categorical({"list": [1, [2]], "type": int, "array": np.arange(3), "none": None}),
+    },
     "a pool of one row": lambda: Pool([[1.0, 2.0, 3.0, 4.0]]),
     "a pool of equal rows": lambda: Pool(np.ones((20, 4))),
     "a pool of one feature": lambda: Pool(np.arange(9.0)[:, None]),
@@ -157,7 +167,8 @@ def random_parameter(rng: np.random.Generator, when: dict[str, Any] | None = Non
     ]
     while True:
         try:
-            return options[rng.integers(len(options))]()
+            with warnings.catch_warnings(action="ignore"):  # a step may miss the end
+                return options[rng.integers(len(options))]()
         except ValueError as error:
             if not is_sentence(error):  # a step too fine for the numbers is said to be so
                 raise

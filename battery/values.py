@@ -101,7 +101,7 @@ def _check_proposals(part: Part, what: str, optimizer: Optimizer, n: int) -> Non
         params = trial.params
         finite = all(math.isfinite(v) for v in params.values() if isinstance(v, float))
         part.check(finite, f"{what}: the proposal {_brief(params)} is not finite")
-        same = repr(space.validate(params)) == repr(params)
+        same = repr(space.with_objects(space.validate(params))) == repr(params)
         part.check(same, f"{what}: the proposal {_brief(params)} is not in canonical form")
         row = space.encode([params])
         part.check(bool(np.isfinite(row).all()), f"{what}: {_brief(params)} has no finite place")

@@ -14,7 +14,7 @@ LEVELS = [
     {"blas", "checks", "compilation", "data", "draws", "evidence", "failures", "features",
      "kernels", "keys", "networks", "posterior", "prior", "quasi_newton", "sequences", "tangents",
      "theory", "training"},
-    {"policies", "parameters", "scales", "counting", "spaces", "pools"},
+    {"policies", "parameters", "scales", "counting", "feasibility", "spaces", "pools"},
     {"design", "history", "maximise", "journal", "lines", "outcomes", "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts"},
     {"integrations", "bench"},

@@ -1,5 +1,6 @@
 import copy
 import json
+import math
 import pickle
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from thomax.optimizer import Optimizer
+from thomax.policies.random import Sobol
 from thomax.pools import Pool
 
 
@@ -147,6 +149,7 @@ def test_params_show_the_row_as_python_scalars(table):
     assert repr(params) == repr(
         {
             "index": 1,
+            "label": 8,
             "temperature": 30.0,
             "count": 2,
             "stirred": False,
@@ -432,3 +435,69 @@ def test_mistakes_are_explained_in_one_sentence(make, sentence):
 def test_a_candidate_is_named_by_a_mapping(params):
     with pytest.raises(TypeError, match="params needs a mapping such as"):
         Pool(np.eye(2)).validate(params)
+
+
+# Labels of rows ---------------------------------------------------------------------------
+
+
+def compounds(labels):
+    return pd.DataFrame({"weight": np.arange(len(labels), dtype=float)}, index=labels)
+
+
+def test_a_table_keeps_the_labels_of_its_rows(tmp_path):
+    """Row 20: in trials, journal, report and the table of trials; also when resumed."""
+    path, table = tmp_path / "run.jsonl", compounds(["aspirin", "caffeine", "urea"])
+    with Optimizer(Pool(table), Sobol(), seed=0, journal=path) as search:
+        trial = search.ask()
+        assert table.loc[trial.params["label"], "weight"] == trial.params["weight"]
+        search.tell(trial, 1.0)
+        search.tell({"label": "urea"}, 2.0)
+        assert search.best.params == {"index": 2, "label": "urea", "weight": 2.0}
+        assert search.to_dataframe()["label"].tolist() == [trial.params["label"], "urea"]
+        assert "urea" in search.report(tmp_path / "report.html").read_text("utf-8")
+    assert '"label": "urea"' in path.read_text("utf-8")
+    with Optimizer(Pool(table), Sobol(), journal=path) as again:
+        assert [t.params for t in again.trials] == [t.params for t in search.trials]
+    relabelled = Pool(compounds(["urea", "caffeine", "aspirin"]))
+    with pytest.raises(ValueError, match=r"is called '\w+', got the label '\w+'"):
+        Optimizer(relabelled, Sobol(), journal=path)
+
+
+def test_rows_that_are_only_counted_have_no_labels():
+    """Row 20: what a table looks like by default."""
+    for table in (compounds([0, 1, 2]), compounds(["a", "b"]).reset_index(drop=True)):
+        assert [*Pool(table).params([0])[0]] == ["index", "weight"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "kept"),
+    [
+        ([7, 3], [7, 3]),  # as rows that were filtered have them
+        ([0.5, math.nan], [0.5, "nan"]),
+        (pd.to_datetime(["2024-05-17", "2024-05-18"]), ["2024-05-17 00:00:00"]),
+        (pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), ["('a', 1)"]),
+        ([10**20, True], [10**20, True]),
+    ],
+)
+def test_labels_are_what_a_journal_can_hold(labels, kept):
+    pool = Pool(compounds(labels))
+    found = [p["label"] for p in pool.params([0, 1])]
+    assert repr(found[: len(kept)]) == repr(kept)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert pool.index([{"label": label} for label in found]) == [0, 1]
+
+
+def test_labels_that_are_not_one_row_are_refused():
+    twice = Pool(compounds(["a", "b", "a"]))
+    assert twice.validate({"index": 2, "label": "a"})["index"] == 2
+    for label, rows in {"a": 2, "x": 0}.items():
+        with pytest.raises(ValueError, match=f"label of one row, got '{label}', which {rows} row"):
+            twice.validate({"label": label})
+    with pytest.raises(ValueError, match=r"as 'label', got a column of that name: rename the col"):
+        Pool(pd.DataFrame({"label": [1.0, 2.0]}, index=["a", "b"]))
+    assert Pool(pd.DataFrame({"label": [1.0, 2.0]})).params([1]) == [{"index": 1, "label": 2.0}]
+
+
+def test_a_name_is_enough_to_tell_a_candidate():
+    pool = Pool(np.eye(3), names=["a", "b", "c"])
+    assert pool.index([{"name": "c"}, {"name": "a"}]) == [2, 0]

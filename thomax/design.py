@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from thomax.data import pad, padded_size
 from thomax.keys import make_key, stream
@@ -21,7 +22,7 @@ Covariance = Callable[[np.ndarray], np.ndarray]
 
 _PURPOSE = 11  # the stream of a trial's key
 _CANDIDATES = 1000
-_TRIES = 100  # at a random point that the constraint allows
+_TRIES = 50  # at a random point that the constraint allows
 _LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
 
 
@@ -55,12 +56,17 @@ def identities(
 
 
 def quasi_random_point(
-    space: Space | Pool, seed: int, number: int, seen: Collection[Any]
+    space: Space | Pool,
+    seed: int,
+    number: int,
+    seen: Collection[Any],
+    before: ArrayLike = (),
 ) -> Params | None:
     """Return point `number` of a scrambled Sobol sequence, a random one if it is seen or late.
 
     A pool is walked in a random order. `seen` are identities; None means that there are no other
-    points.
+    points. `before` are the encoded points that came before, from which others are found where
+    the constraint refuses nearly all.
     """
     if isinstance(space, Pool):
         walk = stream(make_key(seed), _PURPOSE).permutation(space.size)
@@ -68,12 +74,13 @@ def quasi_random_point(
         return _first(space.params([int(i)])[0] for i in order if i not in seen)
     found = _first(
         params
-        for rows in _attempts(space, seed, number)
+        for rows in _attempts(space, seed, number, before)
         for params, identity in zip(*_identified(space, rows), strict=True)
         if identity not in seen
     )
     if found is None and not space.is_finite:  # there are others, but hard to find
-        return _first(p for rows in _attempts(space, seed, number) for p in space.decode(rows))
+        attempts = _attempts(space, seed, number, before)
+        return _first(params for rows in attempts for params in space.decode(rows))
     return found
 
 
@@ -91,34 +98,36 @@ def most_uncertain_point(
     This is uncertainty sampling, the initial stage of the paper's Theorem 1, on random candidates.
     """
     rng = stream(make_key(seed, number), _PURPOSE)
+    known = space.encode(before) if before else np.zeros((0, *space.shape))
     if isinstance(space, Pool):
         positions = rng.choice(space.size, min(_CANDIDATES, space.size), replace=False).tolist()
         rows: np.ndarray = space.at(positions)
         params = space.params(positions)
     else:
-        rows = space.sample(rng, _CANDIDATES, tries=_TRIES * _CANDIDATES)
+        rows = space.sample(rng, _CANDIDATES, tries=_TRIES * _CANDIDATES, known=known)
         params, positions = _identified(space, rows)
     k, n = len(before), len(before) + len(rows)
-    points = np.concatenate([space.encode(before), rows]) if k else rows
+    points = np.concatenate([known, rows]) if k else rows
     K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
     variances = variance(K[:k, :k], K[:k, k:], np.diag(K)[k:], noise_std)
     ranked = np.argsort(-variances, kind="stable")
     found = _first(params[i] for i in ranked if positions[i] not in seen)
     # All of them may be seen, and others of a finite space not.
-    return found or quasi_random_point(space, seed, number, seen)
+    return found or quasi_random_point(space, seed, number, seen, known)
 
 
 def _first(points: Iterable[Params]) -> Params | None:
     return next(iter(points), None)
 
 
-def _attempts(space: Space, seed: int, number: int) -> Iterator[np.ndarray]:
-    """Yield rows to choose from: the wanted one, random ones, and all that a finite space has."""
+def _attempts(space: Space, seed: int, number: int, before: ArrayLike) -> Iterator[np.ndarray]:
+    """Yield rows to choose from: the wanted one, random ones, and all that can be listed."""
     if number < _LONGEST and space.dimension <= MOST_DIMENSIONS:
         row = space.spread(sobol_point(space.dimension, seed % 2**63, number)[None])
         yield row[space.satisfies(row)]
-    yield space.sample(stream(make_key(seed, number), _PURPOSE), 100, tries=100 * _TRIES)
-    if space.is_finite:
+    rng = stream(make_key(seed, number), _PURPOSE)
+    yield space.sample(rng, 100, tries=100 * _TRIES, known=before)
+    if space.can_be_listed:
         yield from (rows for _, rows in space.chunks(_CANDIDATES))
 
 

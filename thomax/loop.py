@@ -13,6 +13,7 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 from thomax.journal import Trial
-from thomax.parameters import is_whole
+from thomax.parameters import copied, is_whole
 
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[Any, Trial], None]
@@ -84,7 +85,7 @@ def run(
         bar.update()
         bar.set_postfix_str(_best_so_far(optimizer))
         for callback in callbacks:
-            callback(optimizer, told)
+            callback(optimizer, replace(told, params=copied(told.params)))
 
     with bar, _workers(executor, batch) as workers:
         supply = _Supply(optimizer, trials, deadline)
@@ -124,7 +125,7 @@ def _run_here(supply: _Supply, objective: Objective, finish: Callable[..., None]
     while trials := supply.take(1):
         for trial in trials:
             try:
-                value, error = objective(dict(trial.params)), None
+                value, error = objective(copied(trial.params)), None
             except Exception as raised:
                 value, error = None, raised
             finish(trial, value, error)
@@ -143,7 +144,7 @@ def _run_there(
     try:
         while True:
             for trial in supply.take(batch - len(running)):
-                running[workers.submit(objective, dict(trial.params))] = trial
+                running[workers.submit(objective, copied(trial.params))] = trial
             if not running:
                 return
             for future in _ended(running, whole=synchronous):

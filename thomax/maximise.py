@@ -34,8 +34,7 @@ _RUNNERS_UP = 50  # candidates of a finite space that stand by when better point
 _SMALL = 5_000  # points that are scored whole as fast as they are searched
 _DRAWS = 16  # evaluated at once: more take memory, and wait for the slowest climb among them
 _ROWS = 4 * CHUNK  # of a finite space read at once
-_TRIES = 100  # at a candidate that a constraint allows: some constraints refuse nearly all
-_MOST_LISTED = 10**6  # points that are looked through when random ones are all taken
+_TRIES = 20  # at a candidate that a constraint allows: some constraints refuse nearly all
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
@@ -97,15 +96,17 @@ def maximise(
     search: Search = _USUAL_SEARCH,
     exclude: Sequence[Mapping[str, Any]] = (),
     centres: np.ndarray | None = None,
+    known: np.ndarray | tuple[()] = (),
 ) -> list[dict[str, Any]]:
     """Return the point where each draw is largest, all of them different.
 
     Points of `exclude` are never returned. Fewer points than draws, or none, come back when a
     finite space is exhausted. `centres` are good points whose neighbourhood is searched as well.
+    `known` are encoded points from which others are found where a constraint refuses nearly all.
     """
     can_be_listed = isinstance(space, Pool) or space.size <= search.exhaustive
     if isinstance(space, Space) and not (can_be_listed and _is_scored_at_once(space, search)):
-        found = _search(rng, score, space, search, exclude, centres, sure=can_be_listed)
+        found = _search(rng, score, space, search, exclude, centres, known, sure=can_be_listed)
         if found is not None:
             return space.decode(np.array(found)) if found else []
     excluded = np.array(sorted({*space.index(exclude)}), np.int64)
@@ -237,6 +238,7 @@ def _search(
     search: Search,
     exclude: Sequence[Mapping[str, Any]],
     centres: np.ndarray | None,
+    known: np.ndarray | tuple[()],
     *,
     sure: bool,
 ) -> list[np.ndarray] | None:
@@ -245,7 +247,7 @@ def _search(
     To be `sure` is to return None when the best point of a draw is not new: the search knows the
     next best only by chance.
     """
-    candidates = _candidates(rng, space, search, centres)
+    candidates = _candidates(rng, space, search, centres, known)
     restarts = max(search.restarts_per_draw, search.restarts // batch_size(score))
     chosen: list[np.ndarray] = []
 
@@ -259,16 +261,18 @@ def _search(
                 return None
             point = next(filter(is_new, ranked), None)
             if point is None:
-                point = next(filter(is_new, _others(rng, space)), None)
+                point = next(filter(is_new, _others(rng, space, known)), None)
             if point is not None:
                 chosen.append(point)
     return chosen
 
 
-def _others(rng: np.random.Generator, space: Space) -> Iterator[np.ndarray]:
+def _others(
+    rng: np.random.Generator, space: Space, known: np.ndarray | tuple[()]
+) -> Iterator[np.ndarray]:
     """Yield random points, then all that a finite space has, unless they are too many to list."""
-    yield from _sample(rng, space, 1000)
-    if space.size <= _MOST_LISTED:
+    yield from _sample(rng, space, 1000, known)
+    if space.can_be_listed:
         yield from (row for _, rows in space.chunks(_ROWS) for row in rows)
 
 
@@ -309,28 +313,39 @@ def _climbed(
 
 
 def _candidates(
-    rng: np.random.Generator, space: Space, search: Search, centres: np.ndarray | None
+    rng: np.random.Generator,
+    space: Space,
+    search: Search,
+    centres: np.ndarray | None,
+    known: np.ndarray | tuple[()],
 ) -> np.ndarray:
     """Return random points, a share of them around the centres if there are any."""
     count = search.candidates
     local = int(search.local * count)
     if centres is None or len(centres) == 0 or local == 0:
-        return _sample(rng, space, count)
-    return np.concatenate(
-        [_sample(rng, space, count - local), _around(rng, space, centres, local)]
-    )
+        return _sample(rng, space, count, known)
+    elsewhere = _sample(rng, space, count - local, known)
+    return np.concatenate([elsewhere, _around(rng, space, centres, local, known)])
 
 
-def _sample(rng: np.random.Generator, space: Space, count: int) -> np.ndarray:
+def _sample(
+    rng: np.random.Generator, space: Space, count: int, known: np.ndarray | tuple[()]
+) -> np.ndarray:
     """Return random points, some of them again where hardly any satisfies the constraint."""
-    found = space.sample(rng, count, tries=_TRIES * count)
+    found = space.sample(rng, count, tries=_TRIES * count, known=known)
     return found[np.arange(count) % max(len(found), 1)]
 
 
-def _around(rng: np.random.Generator, space: Space, centres: np.ndarray, count: int) -> np.ndarray:
+def _around(
+    rng: np.random.Generator,
+    space: Space,
+    centres: np.ndarray,
+    count: int,
+    known: np.ndarray | tuple[()],
+) -> np.ndarray:
     """Perturb some parameters of randomly chosen centres, at many scales."""
     x = centres[rng.integers(len(centres), size=count)].astype(np.float64)
-    other = _sample(rng, space, count)
+    other = _sample(rng, space, count, known)
     scale = 0.5 * 10.0 ** -rng.uniform(0, 3, (count, 1))
     share = rng.uniform(min(1.0, 1.5 / len(space.blocks)), min(1.0, 20 / len(space.blocks)), count)
     for block in space.blocks:

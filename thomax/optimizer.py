@@ -136,12 +136,12 @@ class Optimizer:
     @property
     def trials(self) -> list[Trial]:
         """All trials, in the order of their numbers."""
-        return [_copy(t) for t in self._history.listed()]
+        return [self._copy(t) for t in self._history.listed()]
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not yet told."""
-        return [_copy(t) for t in self._history.listed("pending")]
+        return [self._copy(t) for t in self._history.listed("pending")]
 
     @property
     def best(self) -> Trial:
@@ -149,7 +149,7 @@ class Optimizer:
         complete = self._history.listed("complete")
         if not complete:
             raise ValueError(self._why_no_best())
-        return _copy(max(complete, key=lambda t: self._sign * float(t.value or 0.0)))
+        return self._copy(max(complete, key=lambda t: self._sign * float(t.value or 0.0)))
 
     @overload
     def ask(self) -> Trial: ...
@@ -225,7 +225,7 @@ class Optimizer:
         x = np.array([self._row(t) for t in complete])
         draws = in_units(as_model(self.policy, self.space)(keys, self._data()), x)
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
-        return _copy(complete[int(np.argmax(means))])
+        return self._copy(complete[int(np.argmax(means))])
 
     def run(
         self,
@@ -369,7 +369,8 @@ class Optimizer:
         """Return the next point of the initial design, or None if the space is exhausted."""
         number = self._next_number()
         if self._initial != "uncertainty":
-            return quasi_random_point(self.space, self.seed, number, self._seen())
+            rows = [self._row(t) for t in self._history.listed()]
+            return quasi_random_point(self.space, self.seed, number, self._seen(), rows)
         covariance = getattr(self.policy, "covariance", None)
         if covariance is None:
             raise ValueError(
@@ -398,6 +399,10 @@ class Optimizer:
             self._rows[trial.number] = self.space.encode([trial.params])[0]
         return self._rows[trial.number]
 
+    def _copy(self, trial: Trial) -> Trial:
+        """Hand out a trial of the caller's own: what is done to its params stays there."""
+        return replace(trial, params=self.space.with_objects(trial.params))
+
     def _record_ask(self, params: Params) -> Trial:
         return self._append({"ask": self._next_number(), "params": params})
 
@@ -423,7 +428,7 @@ class Optimizer:
             if self._journal is not None:  # Ctrl-C may have come between the two
                 self._history = History(self._journal.records)
             raise
-        return None if trial is None else _copy(trial)
+        return None if trial is None else self._copy(trial)
 
     def _checked_pending(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else trial
@@ -435,7 +440,7 @@ class Optimizer:
                 f"Trial {number!r} is not pending (pending: {shown}). "
                 "Tell each trial that `ask` returned exactly once."
             )
-        if isinstance(trial, Trial) and trial.params != known.params:
+        if isinstance(trial, Trial) and self.space.with_labels(trial.params) != known.params:
             warnings.warn(
                 f"Trial {number} was asked for with {known.params}, got one with {trial.params}: "
                 "what came of it counts for the former. Tell trials to the optimizer that they "
@@ -449,8 +454,3 @@ def _checked_seed(seed: Any) -> int:
     if not is_whole(seed):
         raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
     return int(seed)
-
-
-def _copy(trial: Trial) -> Trial:
-    """Hand out a trial of the caller's own: what is done to its params stays there."""
-    return replace(trial, params=dict(trial.params))

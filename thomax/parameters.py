@@ -12,6 +12,8 @@ read and placed again is the same bit for bit, so a replayed journal is the same
 
 import math
 import numbers
+import reprlib
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -30,6 +32,7 @@ Scalar = str | int | float | bool | None
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 LARGEST_INT = 2**53  # beyond it float64 skips integers
 LARGEST_LOG_INT = 2**40  # beyond it neighbours share one float64 on the logarithmic scale
+NOTABLE_REST = 1e-6  # of a step between the last grid point and high: less is rounding
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +65,10 @@ class Parameter(ABC):
     def value_of(self, code: Any) -> Scalar:
         """Return the value of a code; `value_of(code_of(value))` is a value's canonical form."""
 
+    def condition_code_of(self, value: Any) -> float:
+        """Return the code of a value that a condition names; a condition names no objects."""
+        return self.code_of(value)
+
     def describe(self) -> dict[str, Any]:
         """Return the parameter as a JSON-able dictionary."""
         description: dict[str, Any] = {"type": type(self).__name__}
@@ -70,7 +77,10 @@ class Parameter(ABC):
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name != "when":
-                description[f.name] = list(value) if isinstance(value, tuple) else value
+                is_listed = isinstance(value, tuple | _Labelled)
+                description[f.name] = list(value) if is_listed else value
+            if isinstance(value, _Labelled):  # the labels alone do not bring the objects back
+                description["labelled"] = True
         return description
 
     def __repr__(self) -> str:
@@ -94,13 +104,13 @@ class Float(Parameter):
     """A real number between two bounds.
 
     With `log` it is spread evenly over its logarithm. With `step` it lives on the grid low,
-    low + step, ... and `high` is lowered to the last grid point.
+    low + step, ... and `high` is lowered to the last grid point, with a warning.
 
     Example:
         >>> Float(1e-5, 1, log=True)
         Float(1e-05, 1.0, log=True)
-        >>> Float(0, 1, step=0.3).high
-        0.9
+        >>> Float(0, 0.9, step=0.3)
+        Float(0.0, 0.9, step=0.3)
     """
 
     low: float
@@ -137,7 +147,10 @@ class Float(Parameter):
                 f"got step={step}: leave it out."
             )
         self._store(step=step)
-        self._store(high=self.value_of(int(width // _decimal(step))))
+        last = self.value_of(int(width // _decimal(step)))
+        if self.high - last > NOTABLE_REST * step:
+            _warn_of_lower_end(self, last)
+        self._store(high=last)
 
     def _scale(self) -> Interval | Grid:
         if self.step is None:
@@ -174,14 +187,14 @@ class Int(Parameter):
     """A whole number between two bounds, both included.
 
     With `step` it takes the values low, low + step, ... and `high` is lowered to the last of
-    them. With `log` it is spread evenly over its logarithm: random values are drawn
-    log-uniformly from [low - 1/2, high + 1/2] and rounded.
+    them, with a warning. With `log` it is spread evenly over its logarithm: random values are
+    drawn log-uniformly from [low - 1/2, high + 1/2] and rounded.
 
     Example:
         >>> Int(16, 512, log=True)
         Int(16, 512, log=True)
-        >>> Int(0, 10, step=4).high
-        8
+        >>> Int(0, 8, step=4)
+        Int(0, 8, step=4)
     """
 
     low: int
@@ -204,7 +217,10 @@ class Int(Parameter):
             raise ValueError(
                 f"Int with log=True needs high <= 2**40, got high={high}: use Float with log=True."
             )
-        self._store(low=low, high=high - (high - low) % step, log=bool(self.log), step=step)
+        self._store(low=low, high=high, log=bool(self.log), step=step)
+        if rest := (high - low) % step:
+            _warn_of_lower_end(self, high - rest)
+            self._store(high=high - rest)
 
     def _scale(self) -> Grid | LogGrid:
         count = self.code_of(self.high) + 1
@@ -225,44 +241,100 @@ class Int(Parameter):
         return self.low + self.step * code
 
 
+class _Labelled(dict[str, Any]):
+    """Objects by label: what a listed parameter chooses among when it was given a dict."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Labelled) or [*self] != [*other]:
+            return False
+        return all(_alike(self[label], other[label]) for label in self)
+
+    def __hash__(self) -> int:  # type: ignore[override]  # nobody changes it
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        shown = [f"{label!r}: {reprlib.repr(value)}" for label, value in [*self.items()][:8]]
+        more = [f"... {len(self)} in all"] if len(self) > 8 else []
+        return f"{{{', '.join([*shown, *more])}}}"
+
+
 class _Listed(Parameter):
-    """A parameter whose values are listed one by one."""
+    """A parameter whose values are listed one by one, or are objects by label.
+
+    A label is the canonical form of its object: codes, journals and conditions know labels only.
+    """
 
     @property
     @abstractmethod
-    def _options(self) -> Sequence[Scalar]: ...
+    def _listed(self) -> Any: ...
+
+    @cached_property
+    def _options(self) -> tuple[Scalar, ...]:
+        return tuple(self._listed)
 
     @cached_property
     def _levels(self) -> dict[Any, int]:
         return {identity(option): level for level, option in enumerate(self._options)}
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the values are objects by label."""
+        return isinstance(self._listed, _Labelled)
+
     def code_of(self, value: Any) -> int:
+        """Return the level of a value; of an object or its label where there are labels."""
+        label = self.label_of(value)
+        return self.condition_code_of(value if label is None else label)
+
+    def condition_code_of(self, value: Any) -> int:
+        """Return the level of a plain value or of a label."""
         scalar = python_scalar(value)
         if not isinstance(scalar, Scalar) or identity(scalar) not in self._levels:
-            raise ValueError(f"needs one of {shortened(self._options)}, got {value!r}")
+            word = "one of the labels" if self.is_labelled else "one of"
+            raise ValueError(f"needs {word} {shortened(self._options)}, got {value!r}")
         return self._levels[identity(scalar)]
 
     def value_of(self, code: int) -> Scalar:
+        """Return the value, or the label, at a level."""
         return self._options[code]
+
+    def label_of(self, value: Any) -> str | None:
+        """Return the label of an object, also where the label itself is given, or None."""
+        if not self.is_labelled:
+            return None
+        if isinstance(value, str) and value in self._listed:
+            return str(value)
+        return next((label for label, v in self._listed.items() if _alike(v, value)), None)
+
+    def object_of(self, value: Any) -> Any:
+        """Return the object that a label stands for, its containers copied; any other value."""
+        return copied(self._listed[value]) if self.is_labelled else value
 
 
 @dataclass(frozen=True, repr=False)
 class Categorical(_Listed):
     """One of several choices without an order.
 
+    Args:
+        choices: Text, numbers, True, False or None; or a dict from labels to objects of any
+            kind. Then trials hold the objects, and the journal the labels.
+        when: See Parameter.
+
     Example:
         >>> Categorical(["adam", "sgd"])
         Categorical(['adam', 'sgd'])
+        >>> Categorical({"small": (64,), "large": (64, 64)})
+        Categorical({'small': (64,), 'large': (64, 64)})
     """
 
-    choices: Sequence[Scalar]
+    choices: Sequence[Scalar] | Mapping[str, Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._store(choices=_checked_options("Categorical", "choice", self.choices))
 
     @property
-    def _options(self) -> Sequence[Scalar]:
+    def _listed(self) -> Any:
         return self.choices
 
     def _scale(self) -> OneHot:
@@ -273,19 +345,24 @@ class Categorical(_Listed):
 class Ordinal(_Listed):
     """One of several values whose order matters, equally spaced in the cube.
 
+    Args:
+        values: In their order: text, numbers, True, False or None; or a dict from labels to
+            objects of any kind, as for Categorical.
+        when: See Parameter.
+
     Example:
         >>> Ordinal(["small", "medium", "large"])
         Ordinal(['small', 'medium', 'large'])
     """
 
-    values: Sequence[Scalar]
+    values: Sequence[Scalar] | Mapping[str, Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._store(values=_checked_options("Ordinal", "value", self.values))
 
     @property
-    def _options(self) -> Sequence[Scalar]:
+    def _listed(self) -> Any:
         return self.values
 
     def _scale(self) -> Grid:
@@ -302,7 +379,7 @@ class Bool(_Listed):
     """
 
     @property
-    def _options(self) -> Sequence[Scalar]:
+    def _listed(self) -> Any:
         return (False, True)
 
     def _scale(self) -> Grid:
@@ -318,6 +395,15 @@ def is_whole(value: Any, least: float = -math.inf) -> bool:
 def python_scalar(value: Any) -> Any:
     """Unwrap a scalar of NumPy or JAX; leave anything else alone."""
     return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def copied(value: Any) -> Any:
+    """Copy dicts, lists, tuples and sets all the way down; leave anything else alone."""
+    if type(value) is dict:
+        return {key: copied(inner) for key, inner in value.items()}
+    if type(value) in (list, tuple, set):
+        return type(value)(copied(inner) for inner in value)
+    return value
 
 
 def shortened(values: Sequence[Any], most: int = 8) -> str:
@@ -355,22 +441,80 @@ def identity(value: Scalar) -> tuple[bool, Scalar]:
     return isinstance(value, bool), value
 
 
-def _checked_options(kind: str, word: str, given: Any) -> tuple[Scalar, ...]:
-    unordered = isinstance(given, str | bytes | set | frozenset | Mapping)
+def _warn_of_lower_end(parameter: Float | Int, last: float) -> None:
+    p, kind = parameter, type(parameter).__name__
+    warnings.warn(
+        f"{kind}({p.low}, {p.high}, step={p.step}) ends at {last}: {p.high} is not {p.low} plus a "
+        f"multiple of {p.step}. Write high={last}, or choose another step.",
+        stacklevel=5 if isinstance(p, Float) else 4,
+    )
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Return whether two objects are the same or equal; those that cannot be compared are not."""
+    if a is b:
+        return True
+    try:
+        return type(a) is type(b) and bool(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
+        )
+    except Exception:
+        return False
+
+
+def _checked_options(kind: str, word: str, given: Any) -> tuple[Scalar, ...] | _Labelled:
+    unordered = isinstance(given, str | bytes | set | frozenset)
     if unordered or not isinstance(given, Iterable):
         raise ValueError(f"{kind} needs a list of {word}s, got {given!r}.")
+    options: tuple[Scalar, ...] | _Labelled
+    if isinstance(given, Mapping):
+        options = _checked_labels(kind, given)
+    else:
+        options = _checked_scalars(kind, word, given)
+    if not options:
+        raise ValueError(f"{kind} needs at least one {word}, got none.")
+    return options
+
+
+def _checked_scalars(kind: str, word: str, given: Iterable[Any]) -> tuple[Scalar, ...]:
     options: dict[Any, Scalar] = {}
     for option in map(python_scalar, given):
         if type(option) not in (str, int, float, bool, type(None)):
-            raise ValueError(f"{kind} needs str, int, float, bool or None, got {option!r}.")
+            raise ValueError(
+                f"{kind} needs str, int, float, bool or None, got {option!r}: give other objects "
+                f'labels, as in {kind}({{"a label": {reprlib.repr(option)}, ...}}).'
+            )
         if isinstance(option, float) and not math.isfinite(option):
             raise ValueError(f"{kind} needs finite numbers, got {option!r}: use a string for it.")
         if identity(option) in options:
             raise ValueError(f"{kind} needs distinct {word}s, got {option!r} twice.")
         options[identity(option)] = option
-    if not options:
-        raise ValueError(f"{kind} needs at least one {word}, got none.")
     return tuple(options.values())
+
+
+def _checked_labels(kind: str, given: Mapping[Any, Any]) -> _Labelled:
+    labelled = _Labelled()
+    for label, value in given.items():
+        if not isinstance(label, str):
+            raise ValueError(
+                f"{kind} needs labels that are strings, got {label!r}: write {str(label)!r}."
+            )
+        if label in labelled:
+            raise ValueError(f"{kind} needs distinct labels, got {label!r} twice.")
+        twin = next((other for other, known in labelled.items() if _alike(known, value)), None)
+        if twin is not None:
+            raise ValueError(
+                f"{kind} needs distinct objects, got equal ones for {twin!r} and {label!r}."
+            )
+        labelled[str(label)] = copied(value)
+    for label, value in labelled.items():
+        # What is told may be an object or a label: it must be clear which.
+        if isinstance(value, str) and value != label and value in labelled:
+            raise ValueError(
+                f"{kind} needs labels that name one object, got {value!r}, which is the label of "
+                f"one and the object of {label!r}: rename a label."
+            )
+    return labelled
 
 
 def _checked_when(when: Any) -> dict[str, tuple[Scalar, ...]]:

@@ -32,9 +32,11 @@ class Pool:
     Candidates are an array (N, d), images (N, h, w) or (N, h, w, channels), or a pandas
     DataFrame: its numeric columns become one feature each, its bool columns -1 or 1, and its
     other columns one feature per distinct value. Features are scaled as the module describes.
-    A memory-mapped array stays on disk and is scaled while it is read. `names` labels the
-    candidates. A `concurrent.futures` executor scores them in parts, side by side; the result is
-    the same. Two pools are equal if their descriptions, which hold a checksum, are.
+    A table whose rows have labels (an index other than 0, 1, 2, ...) keeps them: they stand as
+    `label` in the params. A memory-mapped array stays on disk and is scaled while it is read.
+    `names` labels the candidates. A `concurrent.futures` executor scores them in parts, side by
+    side; the result is the same. Two pools are equal if their descriptions, which hold a
+    checksum, are.
 
     Example:
         >>> pool = Pool([[0.0, 5.0], [1.0, 5.0]], names=["aspirin", "caffeine"])
@@ -57,12 +59,12 @@ class Pool:
             self._shown = _table_columns(candidates)
             features = [_column_features(n, v, digest) for n, v in self._shown.items()]
             self._source = _Scaled(np.hstack(features), np.zeros(1), np.ones(1))
+            self._shown = _row_labels(candidates) | self._shown
         else:
             self._source = _array_source(_checked_array(candidates), digest)
         self.shape = self._source.shape[1:]
         self.size: int = self._source.shape[0]
         self.checksum = digest.hexdigest()
-        self._is_named = names is not None
         if names is not None:
             self._shown["name"] = _checked_names(names, self.size, self._shown)
 
@@ -89,14 +91,17 @@ class Pool:
         return self.at(rng.integers(self.size, size=n))
 
     def params(self, indices: Indices) -> list[dict[str, Any]]:
-        """Return each candidate's index, and its name and table columns where known."""
+        """Return each candidate's index, and its label, table columns and name where known."""
         return [
             {"index": i} | {key: python_scalar(values[i]) for key, values in self._shown.items()}
             for i in checked_indices(indices, self.size).tolist()
         ]
 
     def validate(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the params of the candidate with this index; of the rest its name is compared."""
+        """Return the params of the candidate with this index, or with this name or label.
+
+        Where the index is given, the name and the label are compared.
+        """
         if not isinstance(params, Mapping):
             raise TypeError(f"params needs a mapping such as {{'index': 0}}, got {params!r}.")
         unknown = [key for key in params if key != "index" and key not in self._shown]
@@ -105,19 +110,43 @@ class Pool:
                 f"Unknown parameter {unknown[0]!r}: a candidate of this pool has "
                 f"{['index', *self._shown]}."
             )
-        index = python_scalar(params.get("index"))
+        index = params["index"] if "index" in params else self._index_called(params)
+        index = python_scalar(index)
         whole = isinstance(index, int | float) and not isinstance(index, bool)
         if not whole or not 0 <= index < self.size or index != int(index):
             raise ValueError(
                 f"A candidate needs a whole 'index' from 0 to {self.size - 1}, got {index!r}."
             )
         found = self.params([int(index)])[0]
-        if self._is_named and str(params.get("name", found["name"])) != found["name"]:
-            raise ValueError(
-                f"Candidate {found['index']} is called {found['name']!r}, got the name "
-                f"{params['name']!r}: give the names in the candidates' order."
-            )
+        for key in self._callings:
+            if _calling(params.get(key, found[key])) != _calling(found[key]):
+                raise ValueError(
+                    f"Candidate {found['index']} is called {found[key]!r}, got the {key} "
+                    f"{params[key]!r}: give the {key}s in the candidates' order."
+                )
         return found
+
+    @property
+    def _callings(self) -> list[str]:
+        """The keys of params that say which candidate it is, as its index does.
+
+        Only names and labels are lists: a column that is called so is an array of features.
+        """
+        return [key for key in ("name", "label") if isinstance(self._shown.get(key), list)]
+
+    def _index_called(self, params: Mapping[str, Any]) -> int | None:
+        """Return the index of the one candidate with the name or label that params give."""
+        for key in self._callings:
+            if key in params:
+                called = [_calling(value) for value in self._shown[key]]
+                wanted = _calling(params[key])
+                if called.count(wanted) != 1:
+                    raise ValueError(
+                        f"A candidate needs the {key} of one row, got {params[key]!r}, which "
+                        f"{called.count(wanted)} rows have: give its 'index'."
+                    )
+                return called.index(wanted)
+        return None
 
     def index(self, params: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the indices that params name."""
@@ -126,6 +155,12 @@ class Pool:
     def encode(self, params: Sequence[Mapping[str, Any]]) -> Features:
         """Return the features of the candidates that params name."""
         return self.at(self.index(params))
+
+    def with_objects(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a copy of params: a pool has no labelled choices."""
+        return dict(params)
+
+    with_labels = with_objects
 
     def satisfies(self, x: ArrayLike) -> NDArray[np.bool_]:
         """Say for each row that it is allowed: a pool has no constraint."""
@@ -352,6 +387,30 @@ def _table_columns(table: Any) -> dict[str, Any]:
             )
         columns[name] = column.to_numpy(dtype=kinds[column.dtype.kind], copy=True)
     return columns
+
+
+def _row_labels(table: Any) -> dict[str, list[Any]]:
+    """Return the labels of a DataFrame's rows, unless they only count them."""
+    labels = [python_scalar(label) for label in table.index.tolist()]
+    if labels == [*range(len(labels))]:
+        return {}
+    if "label" in map(str, table.columns):
+        raise ValueError(
+            "Pool keeps the labels of the rows as 'label', got a column of that name: rename the "
+            "column, or drop the labels with reset_index(drop=True)."
+        )
+    return {"label": [label if _is_plain(label) else str(label) for label in labels]}
+
+
+def _is_plain(label: Any) -> bool:
+    """Return whether a journal holds it as it is; a date, a tuple or a gap becomes its text."""
+    is_number = isinstance(label, int | float) and abs(label) < np.inf
+    return isinstance(label, str) or is_number
+
+
+def _calling(value: Any) -> str:
+    """Return what a name or label is compared by: a table may have made a text of a number."""
+    return str(python_scalar(value))
 
 
 def _column_features(name: str, values: NDArray[Any], digest: Any) -> Features:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thomax.counting import Indices, Numbering
+from thomax.feasibility import perturbed
 from thomax.parameters import (
     Array,
     Bool,
@@ -40,7 +41,10 @@ Constraint = Callable[[Params], Any] | None
 
 MOST_LISTED_LEVELS = 1000  # a Block of more levels does not list them
 MOST_REJECTIONS = 100_000
+MOST_LISTED_POINTS = 10**6  # of a finite space, looked through for those a constraint allows
 MOST_NUMBERS = 2**24  # in a chunk of places: 128 MB
+ROWS_AT_ONCE = 4096  # when all points are listed
+MOST_KNOWN = 1000  # earlier points, the latest, whose neighbourhood is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,11 @@ class Space:
     [-1, 1], and a Categorical has one column per choice, 1 for the chosen one and 0 for the
     others. An inactive parameter is absent from the params and 0 in all its columns. The
     constraint is a function of the active params; points where it is false are never proposed.
-    Two spaces are equal if their descriptions are.
+    It gets a copy of them, and must always say the same of the same params. Two spaces are equal
+    if their descriptions are.
+
+    Of labelled choices (`Categorical({"small": (64,)})`) all methods take objects or labels, and
+    return labels; `with_objects` puts the objects in their places.
 
     Example:
         >>> space = Space({
@@ -90,6 +98,11 @@ class Space:
         for name, parameter in self.parameters.items():
             start, self.dimension = self.dimension, self.dimension + parameter.scale.width
             self._columns[name] = slice(start, self.dimension)
+        self._labelled: dict[str, Categorical | Ordinal] = {
+            name: parameter
+            for name, parameter in self.parameters.items()
+            if isinstance(parameter, Categorical | Ordinal) and parameter.is_labelled
+        }
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -148,33 +161,106 @@ class Space:
             raise ValueError(f"The constraint refuses {canonical}: change one of the values.")
         return canonical
 
+    def with_objects(self, params: Mapping[str, Any]) -> Params:
+        """Return a copy of valid params that holds the objects of labels: what user code gets."""
+        found = dict(params)
+        for name, parameter in self._labelled.items():
+            if name in found:
+                found[name] = parameter.object_of(found[name])
+        return found
+
+    def with_labels(self, params: Mapping[str, Any]) -> Params:
+        """Return a copy of params that holds the labels of objects; what has none stays."""
+        found = dict(params)
+        for name, parameter in self._labelled.items():
+            label = parameter.label_of(found.get(name))
+            if name in found and label is not None:
+                found[name] = label
+        return found
+
     def satisfies(self, x: ArrayLike) -> NDArray[np.bool_]:
         """Say for each row whether its params satisfy the constraint."""
         if self.constraint is None:
             return np.ones(len(np.asarray(x)), dtype=bool)
         return np.array([self._accepts(params) for params in self.decode(x)], dtype=bool)
 
-    def sample(self, rng: np.random.Generator, n: int, *, tries: float = math.inf) -> Array:
+    def sample(
+        self,
+        rng: np.random.Generator,
+        n: int,
+        *,
+        tries: float = math.inf,
+        known: ArrayLike = (),
+    ) -> Array:
         """Draw independent points, uniform on each parameter's scale, within the constraint.
 
-        After so many `tries` it will do with fewer points, but not with none.
+        Where the constraint refuses nearly all random points, the points of a finite space are
+        listed, if they are not too many; otherwise points that it allows are perturbed.
+
+        Args:
+            rng: Where the random numbers come from.
+            n: How many points; there may be fewer, but not none, after so many `tries`.
+            tries: How many random points to look at.
+            known: Rows that may satisfy the constraint, such as those of earlier trials.
         """
         if self.constraint is None:
             return self._draw(rng, n)
+        kept = self._accepted(rng, n, tries)
+        if len(kept) == n:
+            return kept
+        if self.can_be_listed:
+            return np.concatenate([kept, self._listed(rng, n - len(kept))])
+        earlier = np.asarray(known, dtype=np.float64).reshape(-1, self.dimension)[-MOST_KNOWN:]
+        found = np.concatenate([kept, self._allowed_among(earlier)])
+        if not len(found):  # longer than is reasonable for many points, but it needs one
+            found = kept = self._accepted(rng, 1, MOST_REJECTIONS)
+        if not len(found):
+            raise ValueError(
+                f"The constraint refused {MOST_REJECTIONS} random points in a row: loosen it, "
+                "choose parameters that satisfy it more often, or enqueue a point that does."
+            )
+        columns = [*self._columns.values()]
+        others = perturbed(
+            rng, found, n, columns=columns, draw=self._draw, allowed=self._allowed_among
+        )
+        return np.concatenate([kept, others])[:n]
+
+    def _accepted(self, rng: np.random.Generator, n: int, tries: float) -> Array:
+        """Return up to n of so many random points, unless too many in a row are refused."""
         kept = np.empty((0, self.dimension))
         rejections = 0
-        while len(kept) < n and (tries > 0 or not len(kept)):
+        while len(kept) < n and tries > 0 and rejections < MOST_REJECTIONS:
             x = self._draw(rng, max(n, 100))
             tries -= len(x)
             accepted = self.satisfies(x)
             kept = np.concatenate([kept, x[accepted]])
             rejections = 0 if accepted.any() else rejections + len(x)
-            if rejections >= MOST_REJECTIONS:
-                raise ValueError(
-                    f"The constraint refused {rejections} random points in a row: "
-                    "loosen it, or choose parameters that satisfy it more often."
-                )
         return kept[:n]
+
+    def _listed(self, rng: np.random.Generator, n: int) -> Array:
+        """Return n random ones of all points that the constraint allows."""
+        if not len(self._allowed):
+            raise ValueError(
+                f"The constraint refused all {self.size} points of the space: loosen it."
+            )
+        return self.at(self._allowed[rng.integers(len(self._allowed), size=n)])
+
+    def _allowed_among(self, x: Array) -> Array:
+        """Return the valid points nearest to x that the constraint allows."""
+        snapped = self.snap(x)
+        return snapped[self.satisfies(snapped)]
+
+    @property
+    def can_be_listed(self) -> bool:
+        """Whether the space is finite, and small enough to look at each of its points."""
+        return self.size <= MOST_LISTED_POINTS
+
+    @cached_property
+    def _allowed(self) -> NDArray[np.int64]:
+        """The positions of all points that the constraint allows; it is asked once for each."""
+        none = np.empty(0, dtype=np.int64)
+        parts = [indices[self.satisfies(x)] for indices, x in self._walk(ROWS_AT_ONCE)]
+        return np.concatenate([none, *parts])
 
     def spread(self, shares: ArrayLike) -> Array:
         """Return the places of points of [0, 1)^d; even ones fall evenly on a grid's levels.
@@ -202,16 +288,24 @@ class Space:
 
         Yields positions and places, at most `rows` at a time, fewer where a row is very long.
         """
-        size = self._numbering.size
+        if self.constraint is not None and self.can_be_listed:
+            yield from self._walk(rows, self._allowed)
+            return
+        for indices, x in self._walk(rows):
+            accepted = self.satisfies(x)
+            if accepted.any():
+                yield indices[accepted], x[accepted]
+
+    def _walk(
+        self, rows: int, positions: NDArray[np.int64] | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """Yield positions and places of these points, or of all, whatever the constraint says."""
         rows = max(1, min(rows, MOST_NUMBERS // self.dimension))
-        for start in range(0, size, rows):
-            indices = np.arange(start, min(start + rows, size), dtype=np.int64)
-            x = self.at(indices)
-            if self.constraint is not None:
-                accepted = self.satisfies(x)
-                indices, x = indices[accepted], x[accepted]
-            if len(x):
-                yield indices, x
+        count = self._numbering.size if positions is None else len(positions)
+        for start in range(0, count, rows):
+            indices = np.arange(start, min(start + rows, count), dtype=np.int64)
+            indices = indices if positions is None else positions[indices]
+            yield indices, self.at(indices)
 
     def describe(self) -> dict[str, Any]:
         """Return the space as a JSON-able dictionary; of the constraint only its presence."""
@@ -225,7 +319,7 @@ class Space:
     def from_description(
         cls, description: Mapping[str, Any], *, constraint: Constraint = None
     ) -> "Space":
-        """Rebuild the space that `describe` described."""
+        """Rebuild the space that `describe` described; labels stand for their objects."""
         kind = description.get("kind") if isinstance(description, Mapping) else description
         if kind != "space":
             raise ValueError(
@@ -328,7 +422,7 @@ class Space:
         if self.constraint is None:
             return True
         try:
-            return bool(self.constraint(params))
+            return bool(self.constraint(self.with_objects(params)))
         except Exception as error:
             raise ValueError(
                 f"The constraint must return True or False, but raised {error!r} for {params}: "
@@ -358,7 +452,10 @@ def _described_parameter(entry: Mapping[str, Any]) -> tuple[str, Parameter]:
     types: dict[str, Any] = {t.__name__: t for t in (Float, Int, Categorical, Ordinal, Bool)}
     if entry["type"] not in types:
         raise ValueError(f"A parameter is one of {[*types]}, got {entry['type']!r}.")
-    options = {k: v for k, v in entry.items() if k not in ("name", "type")}
+    options = {k: v for k, v in entry.items() if k not in ("name", "type", "labelled")}
+    if entry.get("labelled"):  # a description has no objects: the labels stand for themselves
+        for key in options.keys() & {"choices", "values"}:
+            options[key] = {label: label for label in options[key]}
     return entry["name"], types[entry["type"]](**options)
 
 
@@ -415,7 +512,9 @@ def _checked_conditions(
                 f"got {parent!r}: give it a step."
             )
         try:
-            conditions[parent] = frozenset(int(parameter.code_of(value)) for value in values)
+            conditions[parent] = frozenset(
+                int(parameter.condition_code_of(value)) for value in values
+            )
         except ValueError as error:
             raise ValueError(f"The condition of {name!r}: {parent!r} {error}.") from None
     return conditions

@@ -59,6 +59,7 @@ def suggest(
         search=search or Search(),
         exclude=exclude,
         centres=data.x[best[np.isfinite(data.y[best])]],
+        known=data.x if len(data.x) else data.pending,
     )
 
 

@@ -78,6 +78,7 @@ X = "[parameters]\nx = "
         (X + "{type='float', low='a', high=0}", "'x': Float needs a finite number for low"),
         (X + "{type='float', low=1, high=2, log='yes'}", "log needs true or false, got 'yes'"),
         (X + "{type='categorical', choices='ab'}", "'x': Categorical needs a list"),
+        (X + "{type='categorical', choices={a=1}}", "'x': choices needs a list, got a table"),
         (X + "{type='ordinal', values=[2020-01-01]}", "'x': Ordinal needs str"),
         (X + "{type='bool', when=3}", "'x': when needs a mapping"),
         (X + "{type='bool', when={y=1}}", "condition of 'x' needs a parameter of the space"),

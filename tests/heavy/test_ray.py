@@ -444,3 +444,35 @@ def test_what_json_cannot_hold_must_be_given_again(space, tmp_path):
     twin = search_of(space)
     twin.restore(tmp_path / "state")
     assert twin.optimizer.trials == search.optimizer.trials
+
+
+# Labelled choices
+
+
+def test_labelled_choices_are_suggested_as_objects_and_saved_as_labels(tmp_path):
+    """Row 20: and, row 9, what is done to a suggested config stays there."""
+    space = {"layers": Categorical({"small": [64], "large": [64, 64]}), "x": Float(0, 1)}
+    search = ThomaxSearch(space, metric="loss", mode="min", seed=0)
+    for name in "abcd":
+        config = search.suggest(name)
+        assert config["layers"] in ([64], [64, 64])
+        config["layers"].clear()
+        search.on_trial_complete(name, {"loss": config["x"]})
+    search.add_evaluated_point({"layers": [64], "x": 0.5}, 1.0)
+    search.save(str(tmp_path / "state"))
+    again = ThomaxSearch(space, metric="loss", mode="min")
+    again.restore(str(tmp_path / "state"))
+    assert again.optimizer.trials == search.optimizer.trials
+    with pytest.raises(ValueError, match="choices among objects"):
+        ThomaxSearch().restore(str(tmp_path / "state"))
+
+
+def test_a_list_that_was_suggested_may_be_changed():
+    """Row 9: Tune's own choices too."""
+    search = ThomaxSearch(
+        {"c": tune.choice([[1, 2], [3]])}, "loss", "min", seed=0, replicates=True
+    )
+    for name in "abcdef":
+        config = search.suggest(name)
+        assert config["c"] in ([1, 2], [3])
+        config["c"].clear()

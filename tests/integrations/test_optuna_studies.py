@@ -51,6 +51,20 @@ def rows(optimizer):
     return [(t.number, t.params, t.value, t.state, t.error) for t in optimizer.trials]
 
 
+def test_labelled_choices_go_to_optuna_as_their_labels():
+    """Row 20: a study holds no objects, so what comes back has labels for them."""
+    layers = {"small": (64,), "large": [64, {"units": 64}]}
+    optimizer = Optimizer({"layers": Categorical(layers), "x": Float(0, 1)}, seed=0)
+    for trial in optimizer.ask(4):
+        optimizer.tell(trial, trial.params["x"])
+    study = to_study(optimizer)
+    labels = [*optimizer.to_dataframe()["layers"]]
+    assert [t.params["layers"] for t in study.trials] == labels
+    back = from_study(study)
+    assert [t.params["layers"] for t in back.trials] == labels
+    assert back.space == optimizer.space
+
+
 def test_a_run_goes_to_optuna_and_back_unchanged(storage):
     optimizer = run()
     study = to_study(optimizer, storage=storage, study_name="s")

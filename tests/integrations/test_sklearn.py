@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold, ShuffleSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -24,6 +24,7 @@ from thomax import (
     Int,
     Optimizer,
     Pool,
+    Random,
     Space,
     STOBNTSLinear,
 )
@@ -121,6 +122,26 @@ def test_a_real_model_is_tuned_over_a_mixed_conditional_space():
     ]
     assert [*~np.ma.getmaskarray(dual)] == is_active
     assert 0 < sum(is_active) < 8
+
+
+def test_a_search_may_choose_among_estimators():
+    """Row 20: the objects stand in cv_results_, their labels in the optimiser's table."""
+    models = {"wide": Ridge(1e6), "narrow": LogisticRegression(max_iter=1000)}
+    space = {
+        "model": Categorical(models),
+        "model__alpha": Float(1e3, 1e6, log=True, when={"model": "wide"}),
+        "scale": Categorical({"yes": StandardScaler(), "no": "passthrough"}),
+    }
+    pipeline = Pipeline([("scale", "passthrough"), ("model", Ridge())])
+    search = ThomaxSearchCV(pipeline, space, policy=Random(), n_trials=8, random_state=0)
+    search.fit(*IRIS)
+    assert isinstance(search.best_params_["model"], LogisticRegression)
+    assert isinstance(search.best_estimator_["model"], LogisticRegression)
+    labels = search.optimizer_.to_dataframe()["model"]
+    kinds = [type(params["model"]) for params in search.cv_results_["params"]]
+    assert kinds == [type(models[label]) for label in labels]
+    assert {*labels} == {*models}
+    assert not any(hasattr(model, "coef_") for model in models.values())
 
 
 def test_parallel_fits_find_the_same():

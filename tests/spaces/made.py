@@ -34,7 +34,8 @@ def floats(draw, when=None):
     if draw(st.booleans()):
         return Float(low, low + width, when=when)
     low = draw(st.sampled_from([0.0, -0.7, 1e-3, 5.0]))
-    return Float(low, low + 1, step=draw(st.sampled_from([0.1, 0.25, 0.3, 1])), when=when)
+    width, step = draw(st.sampled_from([(1, 0.1), (1, 0.25), (0.9, 0.3), (1, 1)]))
+    return Float(low, round(low + width, 9), step=step, when=when)
 
 
 @st.composite
@@ -42,7 +43,8 @@ def ints(draw, when=None):
     low, width = draw(st.integers(-20, 20)), draw(st.integers(0, 12))
     if low >= 1 and draw(st.booleans()):
         return Int(low, low + width, log=True, when=when)
-    return Int(low, low + width, step=draw(st.integers(1, max(width, 1))), when=when)
+    step = draw(st.integers(1, max(width, 1)))
+    return Int(low, low + width // step * step, step=step, when=when)
 
 
 @st.composite

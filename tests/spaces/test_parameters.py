@@ -1,4 +1,7 @@
 import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,6 +10,23 @@ from hypothesis import strategies as st
 from made import floats, levels_of, quick, same
 
 from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
+from thomax.spaces import Space
+
+
+class Twice(Mapping):
+    """A mapping as a careless library may make one."""
+
+    def __getitem__(self, label):
+        return label
+
+    def __iter__(self):
+        return iter(["a", "a"])
+
+    def __len__(self):
+        return 2
+
+    def items(self):
+        return [("a", 1), ("a", 2)]
 
 
 def placed(parameter, values):
@@ -35,7 +55,7 @@ def test_floats_survive_encoding_up_to_rounding(parameter, fraction):
     [
         (Float(2, 4), [2, 3, 3.5, 4], [-1, 0, 0.5, 1]),
         (Float(0.01, 100, log=True), [0.01, 0.1, 1, 100], [-1, -0.5, 0, 1]),
-        (Float(0, 1, step=0.4), [0, 0.4, 0.8], [-1, 0, 1]),
+        (Float(0, 0.8, step=0.4), [0, 0.4, 0.8], [-1, 0, 1]),
         (Int(1, 5), [1, 2, 5], [-1, -0.5, 1]),
         (Int(1, 16, log=True), [1, 2, 4, 16], [-1, -0.5, 0, 1]),
         (Ordinal(["s", "m", "l"]), ["s", "m", "l"], [-1, 0, 1]),
@@ -62,11 +82,35 @@ def test_choices_are_one_hot_and_a_single_choice_is_zero():
 
 def test_step_grids_hold_the_decimals_people_write():
     tenths = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-    assert levels_of(Float(0.1, 1.05, step=0.1)) == tenths
+    assert levels_of(Float(0.1, 1.0, step=0.1)) == tenths
     assert Float(0, 0.3, step=0.1).high == 0.3
-    assert Float(0, 1, step=0.3).high == 0.9
-    assert Int(0, 10, step=4).high == 8
     assert Float(0.2, 0.3, step=0.1).high == 0.3
+    assert len(levels_of(Float(0, 1, step=1 / 3))) == 4  # ends a rounding error below 1
+
+
+@pytest.mark.parametrize(
+    ("make", "end", "sentence"),
+    [
+        (
+            lambda: Float(0, 1, step=0.3),
+            0.9,
+            "Float(0.0, 1.0, step=0.3) ends at 0.9: 1.0 is not 0.0 plus a multiple of 0.3. "
+            "Write high=0.9, or choose another step.",
+        ),
+        (lambda: Float(0.1, 1.05, step=0.1), 1.0, "Float(0.1, 1.05, step=0.1) ends at 1.0: "),
+        (lambda: Int(0, 10, step=4), 8, "Int(0, 10, step=4) ends at 8: 10 is not 0 plus a "),
+    ],
+)
+def test_a_step_that_misses_high_says_where_it_ends(make, end, sentence):
+    """Row 20: also the line of the user's code is named; what was lowered does not warn again."""
+    with pytest.warns(UserWarning, match=re.escape(sentence)) as caught:
+        parameter = make()
+    assert caught[0].filename == __file__
+    assert parameter.high == end
+    assert f"{end}, step=" in repr(parameter)
+    assert replace(parameter, when={"x": 1}).high == end
+    description = Space({"p": parameter}).describe()
+    assert Space.from_description(description).describe() == description
 
 
 # Drawing --------------------------------------------------------------------------------
@@ -111,7 +155,7 @@ def test_floats_are_drawn_uniformly_on_their_scale(parameter):
 
 def test_off_grid_integers_are_named():
     with pytest.raises(ValueError, match="needs 1 plus a multiple of 3, got 3"):
-        Int(1, 9, step=3).code_of(3)
+        Int(1, 7, step=3).code_of(3)
 
 
 def test_long_lists_are_shortened():
@@ -174,12 +218,33 @@ def test_long_lists_are_shortened():
         (lambda: Categorical({1}), "Categorical needs a list of choices, got {1}."),
         (lambda: Categorical(3), "Categorical needs a list of choices, got 3."),
         (lambda: Categorical([1, 1.0]), "Categorical needs distinct choices, got 1.0 twice."),
-        (lambda: Categorical([[1]]), "Categorical needs str, int, float, bool or None, got [1]."),
+        (
+            lambda: Categorical([[1]]),
+            (
+                "Categorical needs str, int, float, bool or None, got [1]: give other objects "
+                'labels, as in Categorical({"a label": [1], ...}).'
+            ),
+        ),
         (
             lambda: Categorical([math.nan]),
             "Categorical needs finite numbers, got nan: use a string for it.",
         ),
         (lambda: Ordinal([]), "Ordinal needs at least one value, got none."),
+        (lambda: Categorical({}), "Categorical needs at least one choice, got none."),
+        (
+            lambda: Categorical({1: (64,)}),
+            "Categorical needs labels that are strings, got 1: write '1'.",
+        ),
+        (
+            lambda: Categorical({"a": [1], "b": [1]}),
+            "Categorical needs distinct objects, got equal ones for 'a' and 'b'.",
+        ),
+        (
+            lambda: Ordinal({"a": "b", "b": (1,)}),
+            "Ordinal needs labels that name one object, got 'b', which is the label of one and "
+            "the object of 'a': rename a label.",
+        ),
+        (lambda: Categorical(Twice()), "Categorical needs distinct labels, got 'a' twice."),
         (lambda: Ordinal(["a", "a"]), "Ordinal needs distinct values, got 'a' twice."),
         (lambda: Bool(when="x"), "when needs a mapping like {'optimiser': 'sgd'}, got 'x'."),
         (lambda: Bool(when={"x": []}), "when needs at least one value of 'x', got none."),

@@ -81,6 +81,11 @@ def _parameter(where: str, name: str, table: Any) -> Parameter:
             raise ValueError(f"{where} needs the key {key!r}, because its type is {kind}.")
     if not isinstance(options.get("log", False), bool):
         raise ValueError(f"{where}: log needs true or false, got {options['log']!r}.")
+    for key in ("choices", "values"):
+        if isinstance(options.get(key), dict):
+            raise ValueError(
+                f"{where}: {key} needs a list, got a table: objects by label are for Python."
+            )
     try:
         return TYPES[kind](**options)
     except ValueError as error:

@@ -14,7 +14,7 @@ from typing import Any
 from ray.tune.search import sample
 from ray.tune.search.variant_generator import parse_spec_vars
 
-from thomax.parameters import Categorical, Float, Int, Parameter, python_scalar
+from thomax.parameters import Categorical, Float, Int, Parameter, copied, python_scalar
 from thomax.pools import Pool
 from thomax.spaces import Space
 
@@ -82,7 +82,7 @@ class Layout:
 
     def _outside(self, name: str, value: Any) -> Any:
         if name in self.choices:
-            return self.choices[name][value]
+            return copied(self.choices[name][value])
         if name in self.multiples:
             unit = self.multiples[name]
             return type(unit)(Decimal(repr(unit)) * value)  # 0.3, not 0.30000000000000004
@@ -121,7 +121,8 @@ class Layout:
     def from_description(cls, description: Mapping[str, Any]) -> "Layout":
         """Rebuild the layout that `describe` described."""
         space, choices = description["space"], description["choices"]
-        if space["kind"] != "space" or space["constraint"] or None in choices.values():
+        is_whole = space["kind"] == "space" and not space["constraint"]
+        if not is_whole or None in choices.values() or _holds_labels(space):
             raise ValueError(
                 "The file does not hold pools, constraints, and choices among objects: "
                 "make ThomaxSearch with the same space, then restore."
@@ -228,6 +229,10 @@ def _in_units(domain: Any, q: Any) -> tuple[int, int]:
     """Return the first and the last multiple of q in the bounds, both of which are included."""
     slack = 1e-9  # 0.3 / 0.1 is a little less than 3
     return math.ceil(domain.lower / q - slack), math.floor(domain.upper / q + slack)
+
+
+def _holds_labels(space: Mapping[str, Any]) -> bool:
+    return any(parameter.get("labelled") for parameter in space["parameters"])
 
 
 def _literal(value: Any) -> str | None:

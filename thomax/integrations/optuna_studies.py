@@ -148,7 +148,9 @@ class _Run:
 
 def _run_of(source: Optimizer | str | os.PathLike[str]) -> _Run:
     if isinstance(source, Optimizer):
-        return _Run(None, source.space.describe(), source.direction, source.trials)
+        space = source.space
+        trials = [replace(t, params=space.with_labels(t.params)) for t in source.trials]
+        return _Run(None, space.describe(), source.direction, trials)
     journal = Journal.read(source)
     direction = journal.header["direction"]
     trials = [*History(journal.records).trials.values()]

@@ -9,10 +9,11 @@ import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from thomax.journal import Trial
 from thomax.maximise import Search
 from thomax.optimizer import Optimizer
 from thomax.parameters import python_scalar
@@ -205,7 +206,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
                 "seed": optimizer.seed,
                 "search": None if search is None else asdict(search),
             },
-            "trials": [asdict(trial) for trial in optimizer.trials],
+            "trials": [_saved(optimizer, trial) for trial in optimizer.trials],
             "queue": self._queue,
             "numbers": self._numbers,
             "reported": self._reported,
@@ -227,6 +228,11 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
             asked = self._optimizer.ask()
             if trial["state"] == "dropped":
                 self._optimizer.drop(asked)
+
+
+def _saved(optimizer: Optimizer, trial: Trial) -> dict[str, Any]:
+    own = replace(trial, params=optimizer.space.with_labels(trial.params))
+    return asdict(own)
 
 
 def _read_state(path: Path) -> dict[str, Any]:

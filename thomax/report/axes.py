@@ -61,7 +61,7 @@ def axis_of(name: str, parameter: Parameter) -> Axis:
         case Float() | Int():
             return Axis(name, parameter.low, parameter.high, parameter.log)
         case Categorical(choices=options) | Ordinal(values=options):
-            return Axis(name, 0, len(options) - 1, options=options)
+            return Axis(name, 0, len(options) - 1, options=[*options])
         case Bool():
             return Axis(name, 0, 1, options=(False, True))
     raise TypeError(f"A parameter is a Float, Int, Categorical, Ordinal or Bool, got {parameter}.")

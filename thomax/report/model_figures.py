@@ -187,7 +187,7 @@ def candidates_figure(content: Content, found: Candidates) -> Figure:
     """Draw the candidates that the model expects most of; those evaluated have a blue dot."""
     values = {t.params.get("index"): t for t in content.run.complete}
     x = [*range(1, len(found.params) + 1)]
-    names = [label(p.get("name", p.get("index")), 12) for p in found.params]
+    names = [label(p.get("name", p.get("label", p["index"])), 12) for p in found.params]
     known = [
         (i, values[p["index"]])
         for i, p in zip(x, found.params, strict=True)

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -135,10 +135,15 @@ def _of_optimizer(optimizer: Any) -> Run:
             optimizer.policy,
             optimizer.direction,
             optimizer.seed,
-            optimizer.trials,
+            [_with_labels(optimizer.space, trial) for trial in optimizer.trials],
             [] if journal is None else batches_of(journal.records),
             getattr(optimizer, "_search", Search()),
         )
+
+
+def _with_labels(space: Space | Pool, trial: Trial) -> Trial:
+    """Return a trial as a journal holds it: a page shows the labels of choices, not objects."""
+    return replace(trial, params=space.with_labels(trial.params))
 
 
 def batches_of(records: Iterable[Mapping[str, Any]]) -> Batches:
