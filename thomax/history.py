@@ -30,6 +30,7 @@ class History:
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
         self.trials: dict[int, Trial] = {}
         self.queue: list[dict[str, Any]] = []
+        self.count: int | None = 0  # of the records applied; None once one was not to its end
         for record in records:
             self.apply(record)
 
@@ -45,6 +46,12 @@ class History:
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about."""
+        count, self.count = self.count, None
+        trial = self._apply(record)
+        self.count = None if count is None else count + 1
+        return trial
+
+    def _apply(self, record: Mapping[str, Any]) -> Trial | None:
         _require_sound(record)
         match record:
             case {"enqueue": params}:
@@ -62,7 +69,7 @@ class History:
                 trial = replace(self.trials[number], state="dropped")
             case {"tell": number} | {"drop": number}:
                 # The ask was damaged, and repair left it out.
-                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
+                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=6)
                 return None
             case _:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")
