@@ -26,14 +26,12 @@ _LOCKED_BYTE = 2**31 - 2  # Windows forbids to read a locked byte: this one is b
 _PAUSE = 0.02  # seconds between tries, on systems where nobody can queue up
 
 
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-fcntl, msvcrt = _module("fcntl"), _module("msvcrt")  # there is one of them on each system
+fcntl: Any = None  # each system has one of them
+msvcrt: Any = None
+with contextlib.suppress(ImportError):
+    fcntl = import_module("fcntl")
+with contextlib.suppress(ImportError):
+    msvcrt = import_module("msvcrt")
 
 
 class JournalInUseError(RuntimeError):
