@@ -30,7 +30,7 @@ class History:
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
         self.trials: dict[int, Trial] = {}
         self.queue: list[dict[str, Any]] = []
-        self.count: int | None = 0  # of the records applied; None once one was not to its end
+        self.count = 0  # of the records that were applied to their end
         for record in records:
             self.apply(record)
 
@@ -46,9 +46,8 @@ class History:
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about."""
-        count, self.count = self.count, None
         trial = self._apply(record)
-        self.count = None if count is None else count + 1
+        self.count += 1  # last: whoever compares it finds that Ctrl-C came before
         return trial
 
     def _apply(self, record: Mapping[str, Any]) -> Trial | None:
