@@ -38,6 +38,8 @@ def run(part: Part, short: bool) -> None:
     create_at_once(part, times=1 if short else 10)
     share_an_optimizer(part, trials=10 if short else 100)
     leave_the_process_alone(part, trials=3 if short else 20)
+    take_turns(part, turns=7 if short else 20)
+    open_again(part, times=5 if short else 50)
 
 
 def share_a_journal(part: Part, trials: int) -> None:
@@ -267,3 +269,61 @@ def leave_the_process_alone(part: Part, trials: int) -> None:
     after = settings()
     part.check(after[0] == before[0], "searches in threads changed the settings of JAX")
     part.check(after[1] == before[1], f"BLAS had {before[1]} threads, then {after[1]}")
+
+
+# Turns
+
+
+def take_turns(part: Part, turns: int) -> None:
+    """Let all processes wait for one journal: nobody waits much longer than for all others."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        opened(folder / "run.jsonl", space=GRID).close()
+        _all_end(part, folder, _take_turns, folder / "run.jsonl", turns)
+        order = [r for r in receipts_in(folder) if "turn" in r]
+        part.check(len(order) == turns * _WORKERS, f"{len(order)} turns were taken")
+        by_time = [r["who"] for r in sorted(order, key=lambda r: r["turn"])]
+        middle = by_time[2 * _WORKERS : -2 * _WORKERS]  # all have begun, none has ended
+        places = {who: [i for i, w in enumerate(middle) if w == who] for who in {*middle}}
+        gaps = [b - a for p in places.values() for a, b in itertools.pairwise(p)]
+        longest = max(gaps, default=0)
+        part.check(longest <= 4 * _WORKERS, f"one of {_WORKERS} waited for {longest} turns")
+        part.figures["most turns waited for"] = longest
+
+
+def _take_turns(receipts: Path, journal: Path, turns: int) -> None:
+    log = Receipts(receipts)
+    for _ in range(turns):
+        with opened(journal, space=GRID) as search:
+            search.tell(search.ask(), 1.0)
+            log.add(turn=time.monotonic(), who=receipts.name)
+            time.sleep(0.02)
+        time.sleep(0.01)  # a shell needs longer than that to start the next command
+
+
+def open_again(part: Part, times: int) -> None:
+    """Open a journal again and again in threads, as cells of a notebook do that are run again."""
+    told: list[float] = []
+    values = itertools.count()
+    with tempfile.TemporaryDirectory() as name:
+        journal = Path(name, "run.jsonl")
+
+        def work() -> None:
+            for _ in range(times):
+                search = opened(journal, space=GRID)
+                with contextlib.suppress(RuntimeError):  # a newer one has taken over
+                    while True:
+                        value = float(next(values))
+                        search.tell(_grid_point(0), value)
+                        told.append(value)
+                        if len(told) % 3 == 0:
+                            break
+
+        threads = [threading.Thread(target=work) for _ in range(_WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(_SECONDS)
+        history = History(Journal.read(journal).records)
+        found = sorted(t.value for t in history.listed() if t.value is not None)
+        part.check(found == sorted(told), "opening again lost or doubled what was told")

@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import thomax as tx
+from battery.intruders import check_intruders
 from battery.part import Part
 from battery.sentences import raised
 from battery.workers import answer_of
@@ -49,6 +50,7 @@ def run(part: Part, short: bool) -> None:
         mangle(part, sound, 60 if short else 1500)
         replace_whole_files(part, sound)
         refuse_records_of_the_future(part, sound)
+    check_intruders(part)
     if not short:
         read_giant_lines(part)
 

@@ -41,11 +41,23 @@ def check_interruptions(part: Part, short: bool) -> None:
                     interrupted += _interrupt(
                         part, Path(folder, "run.jsonl"), call, instruction, where
                     )
+        for name, call in _CALLS.items():
+            for _ in range(3 if short else 60):
+                first, second = rng.randrange(_MOST // 3), rng.randrange(_MOST // 3)
+                where = f"{name} interrupted at instruction {first}, the next call at {second}"
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder, "run.jsonl")
+                    interrupted += _interrupt(part, path, call, first, where, second)
     part.figures["calls interrupted"] = interrupted
 
 
 def _interrupt(
-    part: Part, path: Path, call: Callable[[Any], Any], instruction: int, where: str
+    part: Part,
+    path: Path,
+    call: Callable[[Any], Any],
+    instruction: int,
+    where: str,
+    second: int | None = None,
 ) -> bool:
     with opened(path) as search:
         for _ in range(3):
@@ -53,6 +65,8 @@ def _interrupt(
         search.tell(search.ask(), 0.0)
         search.ask(4)
         interrupted = _at(instruction, lambda: call(search))
+        if second is not None:  # perhaps while what the first has left is being put right
+            _at(second, lambda: search.ask())
         search.tell(search.ask(), 3.0)
         went_on = _state(search)
     with opened(path) as search:

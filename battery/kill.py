@@ -63,8 +63,8 @@ def kill_workers(
                 for step, seconds in _reopen(part, folder, where).items():
                     slowest[step] = max(slowest[step], round(seconds, 3))
             seen["values told"] += sum("told" in receipt for receipt in receipts_in(folder))
-            torn = folder / "run.jsonl.torn"
-            seen["bytes of torn lines"] += torn.stat().st_size if torn.exists() else 0
+            torn = folder.glob("run.jsonl.torn*")
+            seen["bytes of torn lines"] += sum(file.stat().st_size for file in torn)
     part.figures[title] = {"rounds": rounds, **slowest, **seen}
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from scipy.stats import qmc
 
 import thomax as tx
+from thomax.locks import waiting
 from thomax.optimizer import Optimizer
 
 Facts = list[tuple[bool, str]]  # what a process found, for `Part.check`
@@ -79,16 +80,9 @@ def _answer(answer: Path, function: Callable[..., Any], arguments: tuple[Any, ..
 def opened(journal: Path, **options: Any) -> Optimizer:
     """Open a journal that other processes use too: wait until it is free."""
     arguments = {"space": SPACE, "policy": tx.Random(), "initial": _ENDLESS, "seed": 0, **options}
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of half-written lines, which are expected
-                return Optimizer(**arguments, journal=journal)
-        except RuntimeError as error:
-            if "one user at a time" not in str(error) or time.monotonic() > end:
-                raise
-            time.sleep(random.uniform(0, 0.02))
+    with warnings.catch_warnings(), waiting(_PATIENCE):
+        warnings.simplefilter("ignore")  # of half-written lines, which are expected
+        return Optimizer(**arguments, journal=journal)
 
 
 # Receipts

@@ -14,7 +14,7 @@ from importlib import import_module, metadata
 from typing import NoReturn
 
 from thomax.commands import COMMANDS
-from thomax.journal import JournalInUseError
+from thomax.locks import JournalInUseError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

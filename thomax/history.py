@@ -30,6 +30,7 @@ class History:
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
         self.trials: dict[int, Trial] = {}
         self.queue: list[dict[str, Any]] = []
+        self.count = 0  # of the records that were applied to their end
         for record in records:
             self.apply(record)
 
@@ -45,6 +46,11 @@ class History:
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about."""
+        trial = self._apply(record)
+        self.count += 1  # last: whoever compares it finds that Ctrl-C came before
+        return trial
+
+    def _apply(self, record: Mapping[str, Any]) -> Trial | None:
         _require_sound(record)
         match record:
             case {"enqueue": params}:
@@ -62,7 +68,7 @@ class History:
                 trial = replace(self.trials[number], state="dropped")
             case {"tell": number} | {"drop": number}:
                 # The ask was damaged, and repair left it out.
-                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
+                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=6)
                 return None
             case _:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")

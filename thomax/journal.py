@@ -6,7 +6,8 @@ What a reader may rely on:
     A record whose `append` returned is on the disk, and no later failure takes it away.
     Only the last line can be half-written (a crash); opening moves it to `<path>.torn`,
     also if it was damaged later, which nothing tells apart.
-    A file that was replaced, removed or cut while it was open is not written to any more.
+    A file that was replaced, removed, cut or written to by others while it was open is not
+    written to any more.
     Anything else is damage: a wrong checksum, or an `n` that is not one more than the `n`
     before it (a line lost, copied or moved). Damage stops the opening and changes nothing;
     `thomax.repair` is the explicit way on.
@@ -18,21 +19,17 @@ import json
 import os
 import reprlib
 import shutil
-import stat
 import warnings
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
+from thomax.files import fsync_folder, side_file
 from thomax.lines import BOM, MAX_LINE, Line, Record, decode, encode, pieces, scan, strict_json
-
-try:
-    import fcntl
-except ImportError:  # Windows: there, one writer at a time is up to the user
-    fcntl = None  # type: ignore[assignment]
+from thomax.locks import BINARY, Claim, claimed
 
 FORMAT = "thomax-journal"
 VERSION = 1
@@ -62,15 +59,12 @@ class Trial:
     error: str | None = None
 
 
-class JournalInUseError(RuntimeError):
-    """Another optimizer or process holds the journal."""
-
-
 class Journal:
     """Append records to a file that survives crashes, full disks and second writers.
 
     Made by `open` (locked: one writer at a time) or by `read` (a snapshot, never locked).
-    Use it from one thread at a time; a forked child finds its copy closed.
+    Use it from one thread at a time. If its own process opens the file again, that one goes on
+    and this one takes no more records; nor does the copy in a forked child.
 
     Example:
         >>> import tempfile
@@ -81,15 +75,18 @@ class Journal:
         [{'event': 'ask', 'number': 0}]
     """
 
-    def __init__(self, path: Path, header: Record, fd: int, fsync: bool = True) -> None:
+    def __init__(self, path: Path, header: Record, claim: Claim, fsync: bool = True) -> None:
         self.path, self.header = path, header
         self.records: list[Record] = []
-        self._fd, self._fsync = fd, fsync
         self._place = path.absolute()  # wherever the process goes
-        self._end = 0  # where the next line goes
-        # Closing the file is what unlocks it, so a forgotten journal must close itself.
-        self._release = weakref.finalize(self, os.close, fd)
-        _live.add(self)
+        self._claim, self._fsync = claim, fsync
+        # Where the file ends, by the number of records: a look-up, so that Ctrl-C never finds
+        # the one changed and the other not.
+        self._ends = {0: 0}
+        self._attempt = (0, b"")  # the number of records before the last writing, and its line
+        self._owner = object()
+        # Releasing is what unlocks the file, so a forgotten journal must release itself.
+        self._release = weakref.finalize(self, claim.release, self._owner)
 
     @classmethod
     def open(
@@ -105,19 +102,22 @@ class Journal:
         appending is faster, and a power cut may take the latest records.
         """
         header, path = complete_header(header | (fresh or {})), Path(path)
-        journal = cls(path, header, open_locked(path, os.O_RDWR | os.O_CREAT), fsync)
-        try:
+        # O_APPEND: where there are no locks, two that write at once do not overwrite each other.
+        with claimed(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as claim:
+            journal = cls(path, header, claim, fsync)
             journal._continue_or_start([*(fresh or {})])
-        except BaseException:
-            journal.close()
-            raise
+            claim.owner = journal._owner  # last: what fails before leaves an older one as it is
         return journal
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return what the journal holds now, without locking or changing it."""
-        with cls(Path(path), {}, os.open(path, os.O_RDONLY | _BINARY)) as journal:
-            records, _, tail = _load(journal.path, journal._fd)
+        journal = cls(Path(path), {}, Claim(None))
+        fd = os.open(path, os.O_RDONLY | BINARY)
+        try:
+            records, _, tail = _load(journal.path, fd)
+        finally:
+            os.close(fd)
         if not records:
             raise ValueError(_no_journal(journal.path))
         if tail.endswith(b"\n"):  # else somebody may be writing it
@@ -128,28 +128,18 @@ class Journal:
         return journal
 
     def append(self, record: Record) -> None:
-        """Write the record: it is safe once this returns, and absent if this raises."""
-        if not self._release.alive:
-            raise ValueError(
-                f"Journal {self.path} must be open to append, got one that is closed or comes"
-                " from `read`. Open it again, with Optimizer(..., journal=...) or Journal.open,"
-                " in the process that appends."
-            )
-        line = encode(len(self.records) + 1, record)
-        entry = decode(line)
-        if entry is None or entry.record != record:
-            raise ValueError(
-                "A journal record must be a dict that JSON gives back unchanged, got"
-                f" {reprlib.repr(record)}. Use lists for tuples, and text for keys."
-            )
-        if not self._is_in_place():
-            raise RuntimeError(
-                f"Journal {self.path} must stay as it is while it is open, got a file that was"
-                " replaced, removed or cut short: this record was not written, nor would anybody"
-                " find it there. Open the journal again, and tell it what it lacks; the optimizer"
-                " still has all trials."
-            )
-        self._write(line, [entry.record])
+        """Write the record: it is safe once this returns, and absent if this raises an error."""
+        with self._claim.lock:
+            fd = self._writable()
+            line = encode(len(self.records) + 1, record)
+            entry = decode(line)
+            if entry is None or entry.record != record:
+                raise ValueError(
+                    "A journal record must be a dict that JSON gives back unchanged, got"
+                    f" {reprlib.repr(record)}. Use lists for tuples, and text for keys."
+                )
+            self._require_unchanged(fd)
+            self._write(fd, line, [entry.record])
 
     def close(self) -> None:
         """Release the file and its lock; closing twice is fine."""
@@ -161,59 +151,133 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _is_in_place(self) -> bool:
-        own = os.fstat(self._fd)
+    @property
+    def _end(self) -> int:
+        return self._ends[len(self.records)]
+
+    def _writable(self) -> int:
+        """Return the descriptor to write to, or say why there is none."""
+        if self._claim.owner not in (None, self._owner):
+            raise RuntimeError(
+                f"Journal {self.path} must have one user at a time, got an older one: it was"
+                " opened again by a newer Optimizer of this process. This record was not written."
+                " Go on with the newer one; it has all trials up to its opening."
+            )
+        if self._claim.fd is None:
+            raise ValueError(
+                f"Journal {self.path} must be open to append, got one that is closed or comes"
+                " from `read`. Open it again, with Optimizer(..., journal=...) or Journal.open,"
+                " in the process that appends."
+            )
+        return self._claim.fd
+
+    def _require_unchanged(self, fd: int) -> None:
+        """Refuse a file that others have replaced or written to; cut off what we left there."""
+        status = os.fstat(fd)
+        is_found = _is_found(self._place, fd, status)
+        if is_found and status.st_size == self._end:
+            return
+        if is_found and status.st_size > self._end and self._is_leftover(fd):
+            self._take_back(fd)
+            return
+        size = f"{status.st_size} bytes instead of {self._end}"
+        raise RuntimeError(
+            f"Journal {self.path} must stay as it is while it is open, got a file that was"
+            " replaced, removed, cut short or written to by another program"
+            f" ({size if is_found else 'it is not at its path'}): this record was not written, so"
+            " that nothing is overwritten. Open the journal again, and tell it what it lacks; the"
+            " optimizer still has all trials."
+        )
+
+    def _is_leftover(self, fd: int) -> bool:
+        """Return whether all that follows the records is of a writing of ours that failed."""
+        count, line = self._attempt
+        os.lseek(fd, self._end, os.SEEK_SET)
+        return count == len(self.records) and line.startswith(os.read(fd, len(line) + 1))
+
+    def _take_back(self, fd: int) -> None:
         try:
-            is_found = os.path.samestat(own, self._place.stat())
-        except OSError:
-            is_found = own.st_nlink > 0  # moved, perhaps with its folder
-        return is_found and own.st_size >= self._end
+            os.ftruncate(fd, self._end)
+        except OSError as error:
+            raise self._unwritten(error) from error
 
     def _continue_or_start(self, fresh: list[str]) -> None:
-        records, self._end, tail = _load(self.path, self._fd)
+        fd = self._claim.fd
+        assert fd is not None  # the claim is new
+        records, end, tail = _load(self.path, fd)
         if not records:
-            self._start()
+            self._start(fd)
             return
         self.header |= {name: records[0][name] for name in fresh if name in records[0]}
         require_same_search(self.path, records[0], self.header)
         self.records = records[1:]
-        if self._end < os.fstat(self._fd).st_size:
-            _move_torn_tail(self.path, self._fd, self._end, tail)
-        os.lseek(self._fd, self._end - 1, os.SEEK_SET)
-        if os.read(self._fd, 1) != b"\n":  # the crash took nothing but the line's end
-            self._write(b"\n", [])
+        self._ends = {len(self.records): end}
+        if end < os.fstat(fd).st_size:
+            _move_torn_tail(self.path, fd, end, tail)
+        os.lseek(fd, end - 1, os.SEEK_SET)
+        if os.read(fd, 1) != b"\n":  # the crash took nothing but the line's end
+            self._write(fd, b"\n", [])
 
-    def _start(self) -> None:
+    def _start(self, fd: int) -> None:
         line = encode(0, self.header)
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        if not line.startswith(os.read(self._fd, len(line) + 1)):  # no creation cut short either
+        os.lseek(fd, 0, os.SEEK_SET)
+        if not line.startswith(os.read(fd, len(line) + 1)):  # no creation cut short either
             raise ValueError(_no_journal(self.path))
-        os.ftruncate(self._fd, 0)
-        self._write(line, [])
+        os.ftruncate(fd, 0)
+        self._write(fd, line, [])
         fsync_folder(self.path)
 
-    def _write(self, line: bytes, kept: list[Record]) -> None:
+    def _write(self, fd: int, line: bytes, kept: list[Record]) -> None:
         """Write the whole line and take note of it, or do neither, also on Ctrl-C."""
         count, end = len(self.records), self._end
+        self._attempt = count, line
+        self._ends = {count: end, count + len(kept): end + len(line)}
         try:
-            os.lseek(self._fd, end, os.SEEK_SET)
-            if os.write(self._fd, line) < len(line):
+            if os.write(fd, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if self._fsync:
-                os.fsync(self._fd)
-            self.records += kept
-            self._end = end + len(line)  # last: whatever fails before leaves it alone
+                os.fsync(fd)
+            self.records += kept  # the moment from which on the record is there
         except BaseException as error:
-            del self.records[count:]
-            with contextlib.suppress(OSError):  # else the next line overwrites the leftover
-                os.ftruncate(self._fd, end)
+            if len(self.records) == count:
+                with contextlib.suppress(OSError):  # else the next writing does it
+                    os.ftruncate(fd, end)
             if not isinstance(error, OSError):
                 raise
-            raise OSError(
-                error.errno,
-                f"Journal {self.path} could not be written ({error.strerror}). This record is not"
-                " in it, all earlier ones are. Make room, then append the record again.",
-            ) from error
+            raise self._unwritten(error) from error
+
+    def _unwritten(self, error: OSError) -> OSError:
+        return OSError(
+            error.errno,
+            f"Journal {self.path} could not be written ({error.strerror}). This record is not"
+            " in it, all earlier ones are. Make room, then append the record again.",
+        )
+
+
+def _is_found(place: Path, fd: int, status: os.stat_result) -> bool:
+    """Return whether the open file is where it was, or was moved to where it can be found.
+
+    A second link to it that was left, as a backup, is not where anybody would look.
+    """
+    try:
+        return os.path.samestat(status, place.stat())
+    except OSError:
+        with contextlib.suppress(OSError):  # of a system that does not know the names of files
+            now = Path(f"/proc/self/fd/{fd}").readlink()
+            is_removed = now.name.startswith(".nfs")  # how NFS keeps it till it is closed
+            return not is_removed and os.path.samestat(status, now.stat())
+        return False
+
+
+def read_header(path: str | os.PathLike[str]) -> Record:
+    """Return what the journal says of its search, without reading its records."""
+    path = Path(path)
+    with path.open("rb") as file:
+        first = next(scan(file), None)
+    if first is None or first.entry is None or first.entry.n != 0:
+        return Journal.read(path).header  # which says what is wrong
+    require_known_format(path, first.entry.record)
+    return first.entry.record
 
 
 # Reading
@@ -273,11 +337,11 @@ def _problem(line: Line, expected: int) -> str:
 
 def _move_torn_tail(path: Path, fd: int, end: int, tail: bytes) -> None:
     torn = path.with_name(path.name + ".torn")
+    names = chain([torn], (path.with_name(f"{torn.name}-{k}") for k in count(2)))
     os.lseek(fd, end, os.SEEK_SET)
     try:
-        with os.fdopen(fd, "rb", closefd=False) as file, torn.open("ab") as target:
+        with os.fdopen(fd, "rb", closefd=False) as file, side_file(names, fd) as (torn, target):
             shutil.copyfileobj(file, target)
-            flush(target)
     except OSError as error:
         raise OSError(
             error.errno,
@@ -362,82 +426,3 @@ def _labelled(items: list[Any]) -> dict[Any, Any]:
         name if isinstance(name, str) else i: item
         for i, (name, item) in enumerate(zip(names, items, strict=True))
     }
-
-
-# Files
-
-_BINARY = getattr(os, "O_BINARY", 0)
-
-
-def open_locked(path: Path, flags: int) -> int:
-    """Return the descriptor of a file that nobody else holds."""
-    try:
-        fd = os.open(path, flags | _BINARY, 0o666)
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"Journal {path} could not be opened ({error.strerror})."
-            " Give the path of a file, in a folder that exists and that you may write to.",
-        ) from error
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise ValueError(f"A journal must be a regular file, got {path}. Give another path.")
-        _lock(path, fd)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-def _lock(path: Path, fd: int) -> None:
-    """Claim the file until it is closed; the system also closes it for a killed process."""
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A repair that finished just now has put another file in this one's place.
-        is_free = os.path.samestat(os.fstat(fd), path.stat())
-    except (BlockingIOError, FileNotFoundError):
-        is_free = False
-    except OSError as error:
-        warnings.warn(
-            f"Journal {path} could not be locked ({error.strerror}):"
-            " make sure that no second process writes to it.",
-            stacklevel=4,
-        )
-        return
-    if not is_free:
-        raise JournalInUseError(
-            f"Journal {path} must have one user at a time, got a second one while another"
-            " optimizer or process holds it. Close that one, or give another path."
-        )
-
-
-def flush(file: BinaryIO) -> None:
-    """Wait until the disk has what was written."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def fsync_folder(path: Path) -> None:
-    """Make a new name durable, on the systems that offer it."""
-    with contextlib.suppress(OSError):
-        fd = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
-_live: weakref.WeakSet[Journal] = weakref.WeakSet()
-
-
-def _close_in_child() -> None:
-    # A lock lives until all copies of its file are closed: workers forked from a search that
-    # was killed would otherwise hold it for as long as they hang.
-    for journal in list(_live):
-        journal.close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_in_child)

@@ -11,6 +11,7 @@ import os
 import secrets
 import threading
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from thomax.design import (
 )
 from thomax.draws import in_units
 from thomax.history import History
-from thomax.journal import Journal, Trial
+from thomax.journal import Journal, Trial, read_header
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, Objective, StopReason, run
 from thomax.maximise import Search
@@ -91,13 +92,59 @@ class Optimizer:
         self._initial_length = design_length(initial, self.space)
         self._search = search or Search()
         self._replicates = replicates
-        self._history = History()
+        self._records: list[dict[str, Any]] = []  # those of the journal, if there is one
+        self._built = History()
         self._rows: dict[int, np.ndarray] = {}
         self._identities: dict[int, Any] = {}
         self._lock = threading.RLock()
-        self.seed, self._journal = self._open(journal, seed)
+        _live.add(self)
+        self.seed, self._journal = self._replayed(journal, seed)
 
-    def _open(
+    @classmethod
+    def open(
+        cls,
+        journal: str | os.PathLike[str],
+        policy: Policy | None = None,
+        *,
+        space: Space | Pool | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> "Optimizer":
+        """Open a journal that exists, with the space, direction and seed that it holds.
+
+        Args:
+            journal: The file that an `Optimizer(..., journal=...)` has made.
+            policy: As for `Optimizer`: a journal does not hold it.
+            space: Needed only where the journal does not hold all of it: a Pool, a Space with a
+                constraint, or choices that are objects with labels.
+            **options: The other arguments of `Optimizer`, such as `initial` and `search`.
+
+        Example:
+            >>> import tempfile
+            >>> from thomax import Float
+            >>> path = tempfile.mkdtemp() + "/run.jsonl"
+            >>> Optimizer({"x": Float(-1, 1)}, seed=0, journal=path).close()
+            >>> Optimizer.open(path)
+            Optimizer(Space({'x': Float(-1.0, 1.0)}), maximize, seed=0: no trials)
+        """
+        path = Path(journal)
+        if not path.is_file():
+            kind = "a folder" if path.is_dir() else "no file"
+            raise FileNotFoundError(
+                f"Optimizer.open needs the journal of a search, got {path}, where there is {kind}."
+                " Check the path, or begin a search with Optimizer(space, journal=...)."
+            )
+        header = read_header(path)
+        direction = header.get("direction")
+        if direction not in ("maximize", "minimize") or not isinstance(header.get("space"), dict):
+            raise ValueError(
+                f"Optimizer.open needs the journal of an Optimizer, got {path}, which another "
+                "program has made: give another path."
+            )
+        if space is None:
+            space = _described_space(path, header["space"])
+        return cls(space, policy, **{"direction": direction, **options, "journal": path})
+
+    def _replayed(
         self, journal: str | os.PathLike[str] | None, seed: int | None
     ) -> tuple[int, Journal | None]:
         """Open the journal, take its seed if none is given, and replay its records."""
@@ -110,11 +157,12 @@ class Optimizer:
         else:
             opened = Journal.open(journal, header, fresh={"seed": secrets.randbits(32)})
         where = "record 0"  # the header
+        self._records = opened.records
         try:
             seed = _checked_seed(opened.header.get("seed"))
             for n, record in enumerate(opened.records, start=1):
                 where = f"record {n}"
-                self._history.apply(record)
+                self._built.apply(record)
             where = "a point"
             self._encode_replayed()
         except (KeyError, TypeError, IndexError, ValueError) as error:
@@ -132,6 +180,16 @@ class Optimizer:
         if points or self._history.queue:
             rows = self.space.encode(points + self._history.queue)
             self._rows = dict(zip(self._history.trials, rows, strict=False))
+
+    @property
+    def _history(self) -> History:
+        """What the records add up to, built anew if Ctrl-C has kept one from being applied.
+
+        Whenever that comes, also in here, the next look at the history finds that it is behind.
+        """
+        if self._built.count != len(self._records):
+            self._built = History(self._records)
+        return self._built
 
     @property
     def trials(self) -> list[Trial]:
@@ -308,6 +366,7 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
+        _live.add(self)
 
     def __repr__(self) -> str:
         states = [t.state for t in self._history.listed()]
@@ -420,14 +479,12 @@ class Optimizer:
 
     def _append(self, record: dict[str, Any]) -> Any:
         """Write a record, then apply it: what is not on disk has not happened."""
-        try:
-            if self._journal is not None:
-                self._journal.append(record)
-            trial = self._history.apply(record)
-        except BaseException:
-            if self._journal is not None:  # Ctrl-C may have come between the two
-                self._history = History(self._journal.records)
-            raise
+        history = self._history
+        if self._journal is not None:
+            self._journal.append(record)
+        else:
+            self._records.append(record)
+        trial = history.apply(record)
         return None if trial is None else self._copy(trial)
 
     def _checked_pending(self, trial: Trial | int) -> int:
@@ -454,3 +511,37 @@ def _checked_seed(seed: Any) -> int:
     if not is_whole(seed):
         raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
     return int(seed)
+
+
+def _described_space(path: Path, description: Mapping[str, Any]) -> Space:
+    """Return the space of a journal's header, or say what the header does not hold."""
+    parameters = description.get("parameters")
+    entries = (
+        [p for p in parameters if isinstance(p, dict)] if isinstance(parameters, list) else []
+    )
+    what = None
+    if description.get("kind") == "pool":
+        what = "the candidates of a pool: pass the same ones, space=Pool(...)"
+    elif description.get("constraint"):
+        what = "a constraint: pass the same space, space=Space({...}, constraint=...)"
+    elif any(p.get("labelled") for p in entries):
+        what = "choices that are objects: pass the same space, space={...}"
+    if what is not None:
+        raise ValueError(
+            f"Optimizer.open needs a space that the journal describes in full, got {path}, which "
+            f"does not hold {what}."
+        )
+    return Space.from_description(description)
+
+
+_live: "weakref.WeakSet[Optimizer]" = weakref.WeakSet()
+
+
+def _renew_locks_in_child() -> None:
+    # A thread that held one has no part in the child, and would never release it.
+    for optimizer in list(_live):
+        optimizer._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks_in_child)

@@ -6,22 +6,16 @@ What a user may rely on:
     At no time is there neither the old nor the new file at `path`, whenever the power fails.
 """
 
-import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from thomax.journal import (
-    complete_header,
-    flush,
-    fsync_folder,
-    open_locked,
-    require_known_format,
-    require_same_search,
-)
+from thomax.files import fsync_folder, side_file
+from thomax.journal import complete_header, require_known_format, require_same_search
 from thomax.lines import Entry, Record, encode, pieces, scan
+from thomax.locks import claimed
 
 
 class Repaired(NamedTuple):
@@ -47,9 +41,9 @@ def repair(path: str | os.PathLike[str], header: Record | None = None) -> Repair
         Repaired(kept=1, dropped=1)
     """
     path = Path(path).resolve()  # a link must go on pointing at the repaired file
-    fd = open_locked(path, os.O_RDWR)
-    try:
-        with os.fdopen(fd, "rb", closefd=False) as file:
+    with claimed(path, os.O_RDWR, again=False) as claim:
+        assert claim.fd is not None  # it is new
+        with os.fdopen(claim.fd, "rb", closefd=False) as file:
             found, dropped = _salvage(file)
             first = _surviving_header(path, [e.record for e in found if e.n == 0], header)
             records = [e.record for e in sorted(found, key=lambda e: e.n) if e.n > 0]
@@ -57,8 +51,6 @@ def repair(path: str | os.PathLike[str], header: Record | None = None) -> Repair
             file.seek(0)
             if file.read(len(content) + 1) != content:
                 _rewrite(path, file, content)
-    finally:
-        os.close(fd)
     return Repaired(len(records), dropped)
 
 
@@ -93,41 +85,19 @@ def _surviving_header(path: Path, found: list[Record], given: Record | None) -> 
 
 def _rewrite(path: Path, file: BinaryIO, content: bytes) -> None:
     try:
-        _keep_copy(path, file)
-        _replace(path, content)
+        copies = (path.with_name(f"{path.name}.damaged-{k}") for k in count(1))
+        file.seek(0)
+        with side_file(copies, file.fileno()) as (_, copy):
+            shutil.copyfileobj(file, copy)
+        new = path.with_name(path.name + ".repairing")
+        new.unlink(missing_ok=True)  # of a repair that was killed; never what a link points to
+        with side_file([new], file.fileno()) as (_, target):
+            target.write(content)
+        new.replace(path)
+        fsync_folder(path)
     except OSError as error:
         raise OSError(
             error.errno,
             f"Journal {path} could not be repaired ({error.strerror}) and is as it was."
             " Make room, or allow writing to its folder, then repair it again.",
         ) from error
-
-
-def _keep_copy(path: Path, file: BinaryIO) -> None:
-    k = 1
-    while (copy := path.with_name(f"{path.name}.damaged-{k}")).exists():
-        k += 1
-    file.seek(0)
-    with _new_file(copy, "xb") as target:
-        shutil.copyfileobj(file, target)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(path.name + ".repairing")
-    with _new_file(new, "wb") as file:
-        file.write(content)
-    shutil.copymode(path, new)
-    new.replace(path)
-    fsync_folder(path)
-
-
-@contextlib.contextmanager
-def _new_file(path: Path, mode: Literal["xb", "wb"]) -> Iterator[BinaryIO]:
-    """Open a file that is on the disk as a whole afterwards, or not at all."""
-    with path.open(mode) as file:
-        try:
-            yield file
-            flush(file)
-        except BaseException:
-            path.unlink()
-            raise

@@ -1,13 +1,13 @@
 """`thomax suggest` and `thomax tell` make a search out of single commands."""
 
+import fcntl
 import json
-import time
+import threading
 from pathlib import Path
 
 import pytest
 
 from thomax import Float, Optimizer, Pool, Space
-from thomax.commands.journals import open_again
 from thomax.commands.spacefile import read_space_file
 from thomax.history import History
 from thomax.journal import Journal
@@ -224,7 +224,8 @@ def test_a_mistake_is_one_line_and_changes_nothing(thomax, asked, folder, argume
 
 
 def test_a_journal_in_use_is_one_line(thomax, asked, folder):
-    with open_again(folder / "lab.jsonl"):
+    with (folder / "lab.jsonl").open("rb") as other:  # as another process has it
+        fcntl.flock(other, fcntl.LOCK_EX)
         for command in (["suggest", "lab.jsonl"], ["tell", "lab.jsonl", "0", "1"]):
             done = thomax(*command, "--wait", "0")
             assert (done.code, done.err.count("\n")) == (3, 1)
@@ -240,14 +241,16 @@ def test_a_table_cannot_hold_a_parameter_called_value(thomax, space, folder):
     assert thomax("tell", "v.jsonl", "--from", "r.csv").code == 0
 
 
-def test_commands_take_their_turn_at_a_journal(thomax, asked, folder, monkeypatch):
+def test_commands_take_their_turn_at_a_journal(thomax, asked, folder):
     """Jobs of a queue that end together tell at the same time."""
-    other = open_again(folder / "lab.jsonl")
-    monkeypatch.setattr(time, "sleep", lambda _: other.close())
-    done = thomax("tell", "lab.jsonl", "0", "1")
-    assert (done.code, done.err) == (0, "")
-    other = open_again(folder / "lab.jsonl")
-    assert thomax("suggest", "lab.jsonl").code == 0
+    for command in (["tell", "lab.jsonl", "0", "1"], ["suggest", "lab.jsonl"]):
+        other = (folder / "lab.jsonl").open("rb")  # as another process has it
+        fcntl.flock(other, fcntl.LOCK_EX)
+        timer = threading.Timer(0.05, other.close)
+        timer.start()
+        done = thomax(*command)
+        timer.join()
+        assert (done.code, done.err) == (0, "")
 
 
 def test_an_exhausted_space_is_said(thomax, space):

@@ -8,7 +8,7 @@ import time
 import warnings
 
 import pytest
-from journals import HEADER, LINES, RECORDS, WRITER, reopened, start, write_run
+from journals import HEADER, LINES, RECORDS, WRITER, by_hand, reopened, start, write_run
 
 from thomax.journal import Journal
 
@@ -41,7 +41,8 @@ def test_a_second_torn_tail_does_not_overwrite_the_first(path):
         path.write_bytes(path.read_bytes() + tail)
         with pytest.warns(UserWarning, match="half-written line"):
             assert reopened(path) == RECORDS
-    assert path.with_name("run.jsonl.torn").read_bytes() == b"firstsecond"
+    assert path.with_name("run.jsonl.torn").read_bytes() == b"first"
+    assert path.with_name("run.jsonl.torn-2").read_bytes() == b"second"
 
 
 def test_a_torn_tail_that_cannot_be_moved_is_left_where_it_is(path):
@@ -77,19 +78,61 @@ def _replace(path):
     copy.replace(path)
 
 
+def _keep_as_backup_only(path):
+    os.link(path, path.with_name("backup.jsonl"))
+    path.unlink()
+
+
+def _append_without_a_lock(path):
+    with path.open("ab") as file:
+        file.write(LINES[-1])
+
+
+def _save_in_place(path):
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
 @pytest.mark.parametrize(
-    "change", [_replace, lambda path: path.unlink(), lambda path: os.truncate(path, 0)]
+    "change",
+    [
+        _replace,
+        lambda path: path.unlink(),
+        lambda path: os.truncate(path, 0),
+        _keep_as_backup_only,
+        _append_without_a_lock,
+        _save_in_place,
+    ],
+    ids=["replaced", "removed", "cut", "kept as backup", "second writer", "saved in place"],
 )
-def test_a_file_that_was_replaced_removed_or_cut_is_not_written_to(path, change):
-    """An editor that saves a file puts another one in its place."""
+def test_a_file_that_others_have_changed_is_not_written_to(path, change):
+    """Rows 7 and 8: an editor may save in place, a writer may have no locks, a link may stay."""
     write_run(path)
     with Journal.open(path, HEADER) as journal:
         change(path)
-        left = path.read_bytes() if path.exists() else None
-        with pytest.raises(RuntimeError, match=r"replaced, removed or cut short.* Open the jour"):
+        left = {file: file.read_bytes() for file in path.parent.iterdir()}
+        sentence = r"replaced, removed, cut short or written to .* not written.* Open the journal"
+        with pytest.raises(RuntimeError, match=sentence):
             journal.append({})
         assert journal.records == RECORDS
-        assert (path.read_bytes() if path.exists() else None) == left
+        assert {file: file.read_bytes() for file in path.parent.iterdir()} == left
+
+
+def test_two_writers_without_locks_do_not_overwrite_each_other(path, monkeypatch):
+    """Row 7: whichever comes second is refused, also in the moment between look and writing."""
+    write_run(path)
+    write = os.write
+
+    def foreign_first(fd, line):
+        monkeypatch.undo()
+        _append_without_a_lock(path)
+        return write(fd, line)
+
+    with Journal.open(path, HEADER) as journal:
+        monkeypatch.setattr(os, "write", foreign_first)
+        journal.append({"acknowledged": 1})
+        with pytest.raises(RuntimeError, match="bytes instead of"):
+            journal.append({"acknowledged": 2})
+    assert path.read_bytes() == b"".join([*LINES, LINES[-1], by_hand(9, {"acknowledged": 1})])
 
 
 def test_a_file_may_be_moved_while_it_is_open(path, monkeypatch):
@@ -201,6 +244,64 @@ def test_ctrl_c_at_any_instruction_leaves_memory_and_file_in_step(path, quick):
             assert Journal.read(path).records == journal.records
         path.unlink()
     assert k > 30
+
+
+def test_a_second_ctrl_c_while_a_record_is_taken_back_leaves_memory_and_file_in_step(path, quick):
+    """Row 11: the file then ends in a record that memory has not, until the next one comes."""
+    write = Journal._write.__code__
+    before = sys.gettrace()
+
+    def failing(k):
+        """Fail to write to the end, then interrupt before the k-th bytecode of what follows."""
+        remaining = iter(range(k))
+
+        def trace(frame, event, argument):
+            frame.f_trace_opcodes = frame.f_code is write
+            if event == "opcode" and next(remaining, None) is None:
+                sys.settrace(before)
+                raise KeyboardInterrupt
+            return trace
+
+        def fsync(fd):
+            sys.settrace(trace)
+            caller = sys._getframe(1)
+            caller.f_trace, caller.f_trace_opcodes = trace, True
+            raise KeyboardInterrupt
+
+        return fsync
+
+    for k in itertools.count(1):
+        with Journal.open(path, HEADER) as journal:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(os, "fsync", failing(k))
+                with pytest.raises(KeyboardInterrupt):
+                    journal.append({"filler": "x" * 1000})
+            came_to_it = sys.gettrace() is before
+            sys.settrace(before)
+            journal.append({"k": k})
+            assert Journal.read(path).records == journal.records == [{"k": k}]
+        path.unlink()
+        if not came_to_it:
+            break
+    assert k > 10
+
+
+def test_what_could_not_be_taken_back_is_taken_back_before_the_next_record(path, monkeypatch):
+    write_run(path)
+    write = os.write
+
+    def fail(*_):
+        raise OSError(errno.EIO, "I/O error")
+
+    with Journal.open(path, HEADER) as journal:
+        monkeypatch.setattr(os, "write", lambda fd, line: write(fd, line[:20]))
+        monkeypatch.setattr(os, "ftruncate", fail)
+        for error in ("No space left", "I/O error"):
+            with pytest.raises(OSError, match=f"could not be written .{error}"):
+                journal.append({"filler": "x" * 1000})
+        monkeypatch.undo()
+        journal.append({"filler": "y"})
+    assert reopened(path) == [*RECORDS, {"filler": "y"}]
 
 
 def test_a_failed_creation_can_be_repeated(path, monkeypatch):

@@ -1,3 +1,4 @@
+import os
 import random
 import resource
 
@@ -188,3 +189,52 @@ def test_a_repair_without_room_says_so_and_changes_nothing(path):
     assert [*path.parent.iterdir()] == [path]
     assert path.read_bytes() == bad
     assert repair(path) == (8, 1)
+
+
+# Files beside the journal
+
+
+@pytest.fixture
+def damaged(path):
+    path.write_bytes(b"".join([*LINES[:3], b"?\n", *LINES[3:]]))
+    path.chmod(0o600)
+    return path
+
+
+def test_side_files_never_follow_a_link(damaged):
+    """Row 16: somebody who may write to the folder must not be given our rights elsewhere."""
+    victim = damaged.with_name("victim")
+    victim.write_bytes(b"precious")
+    missing = damaged.with_name("missing")
+    for name, target in (("repairing", victim), ("damaged-1", missing), ("damaged-2", victim)):
+        damaged.with_name(f"run.jsonl.{name}").symlink_to(target)
+    assert repair(damaged) == (8, 1)
+    assert damaged.with_name("run.jsonl.damaged-3").is_file()
+    assert reopened(damaged) == RECORDS
+    damaged.write_bytes(damaged.read_bytes() + b"torn")
+    damaged.with_name("run.jsonl.torn").symlink_to(victim)
+    os.link(victim, damaged.with_name("run.jsonl.torn-2"))
+    with pytest.warns(UserWarning, match=r"moved its 4 bytes to .*run\.jsonl\.torn-3\."):
+        assert reopened(damaged) == RECORDS
+    assert damaged.with_name("run.jsonl.torn-3").read_bytes() == b"torn"
+    assert victim.read_bytes() == b"precious"
+    assert not missing.exists()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_side_files_have_the_mode_of_the_journal(damaged, mode):
+    """Row 16: what nobody else may read stays so, in every copy."""
+    damaged.chmod(mode)
+    repair(damaged)
+    damaged.write_bytes(damaged.read_bytes() + b"torn")
+    with pytest.warns(UserWarning, match="half-written line"):
+        reopened(damaged)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in damaged.parent.iterdir()}
+    assert modes == dict.fromkeys(["run.jsonl", "run.jsonl.damaged-1", "run.jsonl.torn"], mode)
+
+
+def test_the_leftover_of_a_killed_repair_does_not_hinder_the_next(damaged):
+    damaged.with_name("run.jsonl.repairing").write_bytes(b"half")
+    assert repair(damaged) == (8, 1)
+    assert reopened(damaged) == RECORDS
+    assert not damaged.with_name("run.jsonl.repairing").exists()

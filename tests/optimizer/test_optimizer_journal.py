@@ -1,19 +1,47 @@
+import contextlib
+import itertools
 import math
+import os
 import secrets
 import shutil
+import signal
+import sys
+import threading
+import warnings
 
 import numpy as np
 import pytest
-from searches import SQUARE, hill, optimizer, params_of, told
+from searches import POLICY, SQUARE, hill, optimizer, params_of, told
 
 from thomax import (
     Float,
+    Optimizer,
     Pool,
+    Random,
+    Search,
     Space,
     Trial,
     repair,
 )
 from thomax.history import History
+from thomax.journal import Journal
+
+
+def in_child(act):
+    """Fork, act in the child, and return its status: 0 unless it raised or hung."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that threads and forks are a risk: that is tested here
+        child = os.fork()
+    if not child:
+        signal.alarm(30)
+        code = 1
+        try:
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitpid(child, 0)[1]
+
 
 STEPS = [
     lambda s: s.ask(),
@@ -119,13 +147,23 @@ def test_a_journal_of_another_search_is_refused_and_left_as_it_is(path, change, 
     assert len(optimizer(journal=path).trials) == 2
 
 
-def test_two_optimisers_on_one_journal_are_refused(path):
-    with optimizer(journal=path) as search:
-        with pytest.raises(RuntimeError, match="must have one user at a time"):
-            optimizer(journal=path)
-        search.ask()
-    with optimizer(journal=path) as search:  # closed by the context manager
-        assert len(search.pending) == 1
+def test_a_notebook_cell_that_opens_a_journal_may_be_run_again(path):
+    """Row 19: the newer optimizer goes on; the older one may look, and changes nothing."""
+    old = told(2, journal=path)
+    asked = old.ask()
+    new = optimizer(journal=path)
+    assert new.pending == [asked]
+    for change in (lambda: old.tell(asked, 1.0), old.ask, lambda: old.drop(asked)):
+        with pytest.raises(RuntimeError, match="opened again by a newer Optimizer of this proc"):
+            change()
+    assert old.pending == [asked]
+    old.close()
+    new.tell(asked, 1.0)
+    with pytest.raises(ValueError, match="belongs to another search"):
+        optimizer(journal=path, direction="minimize")
+    new.tell(new.ask(), 2.0)
+    new.close()
+    assert optimizer(journal=path).trials == new.trials
 
 
 def test_what_cannot_be_written_has_not_happened(path):
@@ -150,10 +188,147 @@ def test_ctrl_c_after_writing_and_before_taking_note_gives_no_number_twice(path,
         monkeypatch.setattr(History, "apply", interrupted)
         with pytest.raises(KeyboardInterrupt):
             change()
+        assert History(search._journal.records).listed() == search.trials
     assert [t.number for t in search.trials] == [0, 1, 2, 3]
     assert search.ask() == Trial(4, point)
     search.close()
     assert optimizer(journal=path).trials == search.trials
+
+
+@pytest.mark.parametrize("has_journal", [True, False], ids=["journal", "memory"])
+def test_ctrl_c_while_the_history_is_rebuilt_gives_no_number_twice(
+    tmp_path, monkeypatch, has_journal
+):
+    """Row 11: a first Ctrl-C after the writing, a second at any bytecode of what follows."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)  # a thousand writings take long
+    before = sys.gettrace()
+    codes = {f.__code__ for f in (History.__init__, History.apply, History._apply)}
+    codes |= {Optimizer._append.__code__, Optimizer._history.fget.__code__}
+
+    def twice(k):
+        left = iter(range(k))
+
+        def trace(frame, event, argument):
+            frame.f_trace_opcodes = frame.f_code in codes
+            if event == "opcode" and next(left, None) is None:
+                sys.settrace(before)
+                raise KeyboardInterrupt
+            return trace
+
+        def interrupted(history, record):
+            patch.undo()
+            sys.settrace(trace)
+            caller = sys._getframe(1)
+            caller.f_trace, caller.f_trace_opcodes = trace, True
+            raise KeyboardInterrupt
+
+        return interrupted
+
+    for k in itertools.count(1):
+        path = tmp_path / f"{k}.jsonl" if has_journal else None
+        search = optimizer(policy=Random(), initial=99, journal=path)
+        search.enqueue({"x": 0.5, "y": 0.5})
+        search.enqueue({"x": 0.5, "y": 0.25})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(History, "apply", twice(k))
+            for _ in range(3):
+                with contextlib.suppress(KeyboardInterrupt):
+                    search.ask()
+        came_to_it = sys.gettrace() is before
+        sys.settrace(before)
+        asked = [record["ask"] for record in search._records if "ask" in record]
+        assert asked == [*range(len(asked))]
+        assert params_of(search.trials)[:2] == [{"x": 0.5, "y": 0.5}, {"x": 0.5, "y": 0.25}]
+        if has_journal:
+            search.close()
+            assert History(Journal.read(path).records).listed() == search.trials
+        if not came_to_it:
+            break
+    assert k > 100
+
+
+@pytest.mark.parametrize("has_journal", [True, False], ids=["journal", "memory"])
+def test_a_child_forked_while_a_thread_asks_does_not_wait_for_it(path, has_journal):
+    """Row 17: the thread that asks does not exist in the child."""
+    asking, go_on = threading.Event(), threading.Event()
+
+    def stuck(keys, data):
+        asking.set()
+        go_on.wait()
+        raise ValueError("that was all")
+
+    search = optimizer(policy=stuck, initial=0, journal=path if has_journal else None)
+    search.enqueue({"x": 0.5, "y": 0.5})
+    trial = search.ask()
+
+    def tell():
+        if has_journal:
+            with pytest.raises(ValueError, match="must be open to append"):
+                search.tell(trial, 1.0)
+        else:
+            assert search.tell(trial, 1.0).value == 1.0
+
+    def ask():
+        with pytest.raises(ValueError, match="that was all"):
+            search.ask()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    asking.wait()
+    status = in_child(tell)
+    go_on.set()
+    thread.join()
+    assert status == 0
+    assert search.tell(trial, 1.0).value == 1.0
+
+
+# Opening without repeating the space
+
+
+def test_a_journal_is_opened_without_its_space(path):
+    """Row 20: space, direction and seed are in the header."""
+    with told(3, journal=path, direction="minimize", seed=5) as search:
+        expected = search.ask(2)
+    with Optimizer.open(path, POLICY, initial=4, search=Search(200, restarts=3)) as found:
+        assert repr(found) == repr(search)
+        assert found.pending == expected
+        assert found.tell(expected[0], 1.0).value == 1.0
+    with pytest.raises(ValueError, match="its direction is 'minimize', got 'maximize'"):
+        Optimizer.open(path, direction="maximize")
+    with pytest.raises(TypeError, match="tries"):
+        Optimizer.open(path, tries=3)
+
+
+@pytest.mark.parametrize(
+    ("space", "what"),
+    [
+        (Pool(np.eye(3)), r"does not hold the candidates of a pool: pass .* space=Pool\(...\)"),
+        (Space(SQUARE, constraint=bool), r"does not hold a constraint: pass .* constraint=...\)"),
+    ],
+)
+def test_what_a_header_does_not_hold_is_passed(path, space, what):
+    """Row 20: a pool's candidates and a constraint's code are not in the file."""
+    with optimizer(space, journal=path, policy=Random()) as search:
+        trial = search.ask()
+    with pytest.raises(ValueError, match=what):
+        Optimizer.open(path)
+    with Optimizer.open(path, space=space) as found:
+        assert found.pending == [trial]
+
+
+def test_only_the_journal_of_an_optimizer_is_opened(path, tmp_path):
+    """Row 20: a wrong path begins no new search."""
+    for wrong, kind in ((path, "no file"), (tmp_path, "a folder")):
+        with pytest.raises(FileNotFoundError, match=f"where there is {kind}. Check the path, or"):
+            Optimizer.open(wrong)
+    assert not path.exists()
+    path.write_text("something else\n")
+    with pytest.raises(ValueError, match="must be a thomax journal, got"):
+        Optimizer.open(path)
+    path.unlink()
+    Journal.open(path, {"seed": 0}).close()
+    with pytest.raises(ValueError, match="needs the journal of an Optimizer, got"):
+        Optimizer.open(path)
 
 
 def test_a_repaired_journal_keeps_every_trial_that_was_not_hit(path):
@@ -180,8 +355,6 @@ def test_a_repaired_journal_keeps_every_trial_that_was_not_hit(path):
 
 
 def test_a_journal_of_other_records_is_refused(path):
-    from thomax.journal import Journal
-
     with optimizer(journal=path) as search:
         header = {"space": search.space.describe(), "direction": "maximize", "seed": 0}
     with Journal.open(path, header) as journal:

@@ -1,12 +1,12 @@
 """Journals as the commands find them: to look at, or to go on with."""
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thomax.journal import Journal, JournalInUseError
+from thomax.journal import Journal
+from thomax.locks import waiting
 
 if TYPE_CHECKING:
     from thomax.optimizer import Optimizer
@@ -40,20 +40,13 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
 
 def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimizer":
     """Open a journal as soon as nobody else holds it: jobs of a queue may end together."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return make()
-        except JournalInUseError:
-            if time.monotonic() >= end:
-                raise
-            time.sleep(0.1)
+    with waiting(seconds):
+        return make()
 
 
 def open_again(path: Path) -> "Optimizer":
     """Open a journal with the space that its header describes."""
     from thomax.optimizer import Optimizer  # here, because looking at a journal needs no JAX
-    from thomax.spaces import Space
 
     header = read_journal(path).header
     if header["space"].get("kind") != "space" or header["space"].get("constraint"):
@@ -61,5 +54,4 @@ def open_again(path: Path) -> "Optimizer":
             f"{path} needs a space that its header describes in full, got one with a pool or a "
             "constraint function: go on with it from Python."
         )
-    space = Space.from_description(header["space"])
-    return Optimizer(space, direction=header["direction"], journal=path)
+    return Optimizer.open(path)
