@@ -15,7 +15,7 @@ LEVELS = [
      "posterior", "prior", "quasi_newton", "sequences", "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "spaces", "pools"},
     {"design", "history", "maximise", "journal", "lines", "outcomes", "salvage", "suggest"},
-    {"loop", "optimizer", "report", "shortcuts"},
+    {"loop", "optimizer", "report", "shortcuts", "workers"},
     {"integrations", "bench"},
     {"commands", "cli", "__main__"},
 ]  # fmt: skip
