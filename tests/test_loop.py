@@ -542,9 +542,11 @@ def test_a_pool_that_has_begun_still_starts_all_its_workers():
     """Row 12: what keeps a breaking pool from waiting for ever must not make others narrow."""
     with ProcessPoolExecutor(2, mp_context=SPAWN) as workers:
         workers.submit(os.getpid).result()
-        search = optimizer(initial=12)
-        run(search, end_at_large_x, 4, batch=3, executor=workers, give_up=0)
-        assert len(workers._processes or [0, 0]) == 2
+        search = optimizer()
+        for x in (-0.4, -0.3, -0.2, -0.1):
+            search.enqueue({"x": x, "y": 0})
+        run(search, end_at_large_x, 4, batch=3, executor=workers)
+        assert len(workers._processes) == 2
 
 
 def test_workers_that_always_die_are_given_up():

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
 from thomax.lines import BOM, MAX_LINE, Line, Record, decode, encode, pieces, scan, strict_json
+from thomax.notebook import trial_html
 
 try:
     import fcntl
@@ -60,6 +61,9 @@ class Trial:
     value: float | None = None
     state: State = "pending"
     error: str | None = None
+
+    def _repr_html_(self) -> str:
+        return trial_html(self)
 
 
 class JournalInUseError(RuntimeError):

@@ -21,6 +21,7 @@ import numpy as np
 
 from thomax.data import pad, padded_size
 from thomax.networks import MLP, Activation, Network
+from thomax.spelling import spell_checked
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
@@ -45,6 +46,7 @@ class Kernel(Protocol):
     data_fields=["w_std", "b_std"],
     meta_fields=["depth", "activation"],
 )
+@spell_checked
 @dataclass(frozen=True)
 class NTK:
     """The exact tangent kernel of an infinitely wide MLP with `depth` hidden layers.
@@ -146,6 +148,7 @@ def exact_ntk(network: Network) -> NTK:
 @partial(
     jax.tree_util.register_dataclass, data_fields=["length_scale", "variance"], meta_fields=[]
 )
+@spell_checked
 @dataclass(frozen=True)
 class SE:
     """The squared exponential kernel, with one length scale or one for each dimension.
@@ -171,6 +174,7 @@ class SE:
 @partial(
     jax.tree_util.register_dataclass, data_fields=["length_scale", "variance"], meta_fields=[]
 )
+@spell_checked
 @dataclass(frozen=True)
 class Matern52:
     """The Matern-5/2 kernel, with one length scale or one for each dimension.

@@ -27,6 +27,7 @@ from thomax.parameters import is_whole
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
+from thomax.spelling import spell_checked
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels
@@ -40,6 +41,7 @@ _MOST_LISTED = 10**6  # points that are looked through when random ones are all 
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
+@spell_checked
 @dataclass(frozen=True)
 class Search:
     """How hard to look for a draw's maximum.

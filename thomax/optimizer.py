@@ -32,10 +32,12 @@ from thomax.journal import Journal, Trial
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, run, show_on_stderr
 from thomax.maximise import Search
+from thomax.notebook import search_html
 from thomax.outcomes import MISSING, checked_outcome
 from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
+from thomax.spelling import spell_checked
 from thomax.suggest import Params, Policy, as_model, default_policy, suggest
 from thomax.workers import Objective
 
@@ -61,6 +63,7 @@ class Optimizer:
         'complete'
     """
 
+    @spell_checked
     def __init__(
         self,
         space: Space | Pool | Mapping[str, Any],
@@ -228,6 +231,7 @@ class Optimizer:
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return _copy(complete[int(np.argmax(means))])
 
+    @spell_checked
     def run(
         self,
         objective: Objective,
@@ -333,6 +337,10 @@ class Optimizer:
         states = [t.state for t in self._history.listed()]
         counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))) or "no trials"
         return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
+
+    def _repr_html_(self) -> str:
+        complete = self._history.listed("complete")
+        return search_html(repr(self), self._history.listed(), self.best if complete else None)
 
     def _propose(self, n: int) -> list[Trial]:
         """Serve enqueued points first, then the initial design, then the policy."""
