@@ -308,8 +308,9 @@ def _keep(
     """Record what came of an evaluation, or show it in full: it may have taken hours."""
     raised = sys.exception()
     error = _error_of(future)
-    is_telling = isinstance(error, Exception | None) and not isinstance(error, BrokenExecutor)
-    if not is_telling or not _is_open(optimizer, trial):
+    if not isinstance(error, Exception | None) or isinstance(error, BrokenExecutor):
+        return
+    if not _is_open(optimizer, trial):
         return
     value = None if error else future.result()
     try:

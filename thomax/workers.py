@@ -173,7 +173,7 @@ def _starting_at_once(executor: Any) -> Any:
         and getattr(executor, "_executor_manager_thread", executor) is None
         and getattr(executor, "_max_tasks_per_child", None) is None
     ):
-        executor._safe_to_dynamically_spawn_children = False
+        executor._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]
     return executor
 
 
