@@ -1,5 +1,7 @@
 """Ctrl-C at any instruction of a search that then goes on, as it does in a notebook."""
 
+import contextlib
+import io
 import os
 import random
 import sys
@@ -13,9 +15,10 @@ from unittest.mock import patch
 
 from battery.part import Part
 from battery.workers import opened
-from thomax import history, journal, optimizer
+from thomax import history, journal, loop, optimizer, workers
 
 _FILES = {module.__file__ for module in (optimizer, journal, history)}
+LOOP = {module.__file__ for module in (loop, workers)}
 _POINT = {"x": 0.5, "rate": 0.5, "k": 7, "text": "短い"}
 _CALLS: dict[str, Callable[[optimizer.Optimizer], Any]] = {
     "enqueue": lambda o: o.enqueue(_POINT),
@@ -64,9 +67,9 @@ def _interrupt(
             search.enqueue(_POINT)
         search.tell(search.ask(), 0.0)
         search.ask(4)
-        interrupted = _at(instruction, lambda: call(search))
+        interrupted = interrupted_at(instruction, lambda: call(search), _FILES)
         if second is not None:  # perhaps while what the first has left is being put right
-            _at(second, lambda: search.ask())
+            interrupted_at(second, lambda: search.ask(), _FILES)
         search.tell(search.ask(), 3.0)
         went_on = _state(search)
     with opened(path) as search:
@@ -83,25 +86,63 @@ def _state(search: optimizer.Optimizer) -> tuple[Any, Any]:
     return search.trials, [*search._history.queue]
 
 
-def _at(instruction: int, call: Callable[[], Any]) -> bool:
-    """Raise KeyboardInterrupt at this instruction of the journal's code; tell if it came to it."""
+def check_runs(part: Part, short: bool) -> None:
+    """Interrupt `run` at random instructions; what the objective returned must not be lost."""
+    rng = random.Random(1)
+    interrupted = 0
+    with patch.object(os, "fsync", lambda fd: None):
+        for batch in (1, 2):
+            for _ in range(10 if short else 400):
+                instruction = rng.randrange(6000)
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder, "run.jsonl")
+                    interrupted += _interrupt_run(part, path, batch, instruction)
+    part.figures["runs interrupted"] = interrupted
+
+
+def _interrupt_run(part: Part, path: Path, batch: int, instruction: int) -> bool:
+    returned: list[float] = []
+    values = iter(range(100))
+
+    def objective(params: dict[str, Any]) -> float:
+        returned.append(float(next(values)))
+        return returned[-1]
+
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown), opened(path) as search:
+        interrupted = interrupted_at(
+            instruction,
+            lambda: search.run(objective, 4, batch=batch, progress=False),
+            LOOP | _FILES,
+        )
+    with opened(path) as search:
+        recorded = [t.value for t in search.trials]
+    lost = [v for v in returned if v not in recorded and f"value {v}" not in shown.getvalue()]
+    where = f"batch {batch} interrupted at instruction {instruction}"
+    part.check(not lost, f"{lost} of {returned} were lost in a run of {where}")
+    return interrupted
+
+
+def interrupted_at(instruction: int, call: Callable[[], Any], files: set[str | None]) -> bool:
+    """Raise KeyboardInterrupt at this instruction of the code in files; tell if it came to it."""
     before = sys.gettrace()
     left = iter(range(instruction))
+    hit: list[FrameType] = []
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename not in _FILES:
+        if frame.f_code.co_filename not in files:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode" and next(left, None) is None:
+            hit.append(frame)
             sys.settrace(before)
             raise KeyboardInterrupt
         return trace
 
     sys.settrace(trace)
     try:
-        call()
-    except KeyboardInterrupt:
-        return True
+        with contextlib.suppress(KeyboardInterrupt):
+            call()
     finally:
         sys.settrace(before)
-    return False
+    return bool(hit)

@@ -11,7 +11,7 @@ from typing import Any
 
 import thomax as tx
 from battery.disks import check_disks
-from battery.interruptions import check_interruptions
+from battery.interruptions import check_interruptions, check_runs
 from battery.part import Part
 from battery.studies import kill_workers_of_studies
 from battery.workers import (
@@ -41,6 +41,7 @@ def run(part: Part, short: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         kill_workers(part, number, 2 if short else 20)
     check_interruptions(part, short)
+    check_runs(part, short)
     check_disks(part, short)
     if not short:
         kill_workers(part, signal.SIGKILL, 4, _MODEL)

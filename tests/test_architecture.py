@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,12 @@ import thomax
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
     {"blas", "checks", "compilation", "data", "draws", "evidence", "failures", "features",
-     "kernels", "keys", "networks", "posterior", "prior", "quasi_newton", "sequences", "tangents",
-     "theory", "training"},
+     "kernels", "keys", "networks", "posterior", "prior", "quasi_newton", "sequences", "spelling",
+     "tangents", "theory", "training"},
     {"policies", "parameters", "scales", "counting", "feasibility", "spaces", "pools"},
-    {"design", "files", "history", "maximise", "journal", "lines", "locks", "outcomes", "salvage",
-     "suggest"},
-    {"loop", "optimizer", "report", "shortcuts"},
+    {"design", "files", "history", "maximise", "journal", "lines", "locks", "notebook", "outcomes",
+     "salvage", "suggest"},
+    {"loop", "optimizer", "report", "shortcuts", "workers"},
     {"integrations", "bench"},
     {"commands", "cli", "__main__"},
 ]  # fmt: skip
@@ -100,7 +101,8 @@ def test_every_module_has_a_level_and_there_is_no_cycle():
 def test_every_public_name_is_imported_when_it_is_used_and_not_before():
     assert sorted(" ".join(thomax._HOMES.values()).split()) == sorted(thomax.__all__)
     assert all(getattr(thomax, name).__name__ for name in thomax.__all__ if name != "StopReason")
-    assert set(thomax.__all__) <= set(dir(thomax))
+    assert dir(thomax) == sorted([*thomax.__all__, "__version__"])  # no internals
+    assert thomax.__version__ == metadata.version("thomax")
     with pytest.raises(AttributeError, match="no attribute 'Optimiser'"):
         thomax.Optimiser  # noqa: B018
     code = "import sys, thomax; assert not {'jax', 'numpy'} & {*sys.modules}; thomax.Float(0, 1)"

@@ -1,16 +1,20 @@
+import errno
 import functools
 import math
 import multiprocessing
 import os
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
+from crashing import end_at_large_x, end_the_process, offset_or_end, set_offset
 
-from thomax import MLP, Float, Int, Optimizer, Search, STOBNTSLinear, StopReason
+from battery.interruptions import LOOP, interrupted_at
+from thomax import MLP, Float, Int, Optimizer, Random, Search, STOBNTSLinear, StopReason, loop
+from thomax.loop import GivenUpError
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
 SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}
@@ -33,10 +37,6 @@ def hill_with_a_cliff(params):
     if params["x"] > 0.5:
         raise ArithmeticError("too far")
     return hill(params)
-
-
-def end_the_process(params):
-    os._exit(1)
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_values_and_errors_that_fail_when_looked_at_fail_their_trial_only(batch)
         return Deleted()
 
     search = optimizer(initial=6)
-    run(search, objective, 6, batch=batch)
+    run(search, objective, 6, batch=batch, give_up=0)
     errors = {t.error[:48] for t in search.trials}
     assert errors == {
         "UnspeakableError: it cannot say why",
@@ -254,9 +254,62 @@ def test_values_and_errors_that_fail_when_looked_at_fail_their_trial_only(batch)
 
 def test_an_objective_that_always_fails_says_so():
     search = optimizer()
-    run(search, lambda p: p["z"], 3)
+    run(search, lambda p: p["z"], 3, give_up=0)
     with pytest.raises(ValueError, match=r"all 3 that ended have failed.*KeyError: 'z'"):
         _ = search.best
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_run_whose_first_trials_all_fail_is_given_up(batch, path):
+    """Row 18: a typo in the objective must not burn all trials."""
+    search = optimizer(journal=path, initial=30)
+    with pytest.raises(GivenUpError, match="first 3 trials of this run have all failed") as given:
+        run(search, lambda p: p["z"], 20, batch=batch)
+    assert isinstance(given.value.__cause__, KeyError)
+    assert "KeyError: 'z'" in str(given.value)
+    assert "test_loop.py, line" in str(given.value)
+    assert {t.state for t in search.trials} == {"failed"}
+    assert len(search.trials) <= 2 + batch
+    with pytest.raises(GivenUpError, match="first 2 trials"):
+        run(search, lambda p: math.nan, 20, give_up=2)
+    count = len(search.trials)
+    run(search, lambda p: p["z"], 5, batch=batch, give_up=0)
+    assert len(search.trials) == count + 5
+    search.close()
+    assert optimizer(journal=path, initial=30).trials == search.trials
+
+
+def test_failures_after_a_success_do_not_end_a_run():
+    """Row 18: only what never worked is given up."""
+    results = iter([math.nan, math.nan, 1.0, *[math.nan] * 7])
+    search = optimizer(initial=12)
+    assert run(search, lambda p: next(results), 10) is StopReason.TRIALS
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("progress", [False, True])
+def test_the_first_failure_is_shown_at_once_and_only_that(batch, progress, capsys):
+    """Row 18: the bar alone only says "nothing complete yet"."""
+    seen = []
+
+    def note(search, trial):
+        seen.append(capsys.readouterr().err)
+
+    def objective(params):
+        raise ValueError("no\x1b[2J such\ncolumn")
+
+    search = optimizer(initial=12)
+    search.run(objective, 4, batch=batch, give_up=0, progress=progress, callbacks=[note])
+    shown = r"thomax: trial 0 failed: ValueError: no\x1b[2J such column ("
+    assert shown in seen[0]
+    assert "test_loop.py, line" in seen[0]
+    assert "failed:" not in "".join(seen[1:])
+
+
+def test_an_objective_that_raises_the_end_of_an_iterator_has_failed():
+    search = optimizer(initial=4)
+    run(search, lambda p: next(iter([])), 2)
+    assert [t.error for t in search.trials] == ["StopIteration: raised by the objective"] * 2
 
 
 # Interruptions
@@ -329,22 +382,90 @@ def test_an_interrupt_while_a_value_is_written_loses_nothing(path, batch, monkey
     assert optimizer(journal=path, initial=12).trials == search.trials
 
 
-def test_an_interrupt_leaves_what_still_runs_pending(path):
-    release = threading.Event()
-
-    def objective(params):
-        if threading.current_thread().name.endswith("_0"):
-            raise KeyboardInterrupt
-        release.wait(10)
-        return 1.0
-
+def test_what_still_runs_in_our_threads_at_an_interrupt_is_waited_for_and_recorded(path, capsys):
+    """Row 10: Python waits for threads anyway; their values were thrown away."""
     search = optimizer(journal=path, initial=12)
     with pytest.raises(KeyboardInterrupt):
-        run(search, objective, 12, batch=3)
-    release.set()
-    assert [t.state for t in search.trials] == ["pending"] * 3
+        run(search, interrupting_first_of_three(threading.Event(), 0.2), 12, batch=3)
+    assert sorted(t.state for t in search.trials) == ["complete"] * 2 + ["pending"]
+    assert "waiting for 2 evaluations" in capsys.readouterr().err
     search.close()
-    assert len(optimizer(journal=path, initial=12).pending) == 3
+    assert len(optimizer(journal=path, initial=12).pending) == 1
+
+
+def interrupting_first_of_three(release, seconds):
+    calls, all_run = iter(range(3)), threading.Barrier(3)
+
+    def objective(params):
+        number = next(calls)
+        all_run.wait()
+        if number == 0:
+            raise KeyboardInterrupt
+        release.wait(seconds)
+        return params["x"]
+
+    return objective
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_second_interrupt_leaves_at_once_and_late_values_are_still_kept(
+    path, capsys, is_open, monkeypatch
+):
+    """Row 10: recorded when they come, or printed in full where the journal is closed."""
+    release, search = threading.Event(), optimizer(journal=path, initial=12)
+
+    def impatient(futures, *args, **kwargs):
+        if not kwargs:  # the wait after the first interrupt
+            raise KeyboardInterrupt
+        return wait(futures, *args, **kwargs)
+
+    wait = loop.wait
+    monkeypatch.setattr(loop, "wait", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        run(search, interrupting_first_of_three(release, 30), 12, batch=3)
+    assert [t.state for t in search.trials] == ["pending"] * 3
+    if not is_open:
+        search.close()
+    release.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join()
+    shown = capsys.readouterr().err
+    lines = [
+        f"trial {t.number}, params {t.params}, value {t.params['x']!r}\n" for t in search.trials
+    ]
+    assert sum(line in shown for line in lines) == (0 if is_open else 2)
+    assert [t.state for t in search.trials].count("complete") == (2 if is_open else 0)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_an_interrupt_at_any_instruction_of_the_loop_loses_no_value(batch, twice, capsys):
+    """Row 10: also a second interrupt, while what the first one left is being recorded."""
+    lost, instruction, is_inside = {}, 0, True
+    while is_inside:
+        returned, search = [], Optimizer({"x": Float(0, 1)}, Random(), seed=0)
+        for x in (0.25, 0.5, 0.75):
+            search.enqueue({"x": x})
+
+        def objective(params, returned=returned):
+            returned.append(params["x"])
+            return returned[-1]
+
+        def stop(search, trial):
+            if twice and trial.number == 1:
+                raise KeyboardInterrupt
+
+        def call(search=search, objective=objective):
+            search.run(objective, 3, batch=batch, progress=False, callbacks=[stop])
+
+        is_inside = interrupted_at(instruction, call, LOOP)
+        recorded = [t.value for t in search.trials]
+        if set(returned) - {*recorded}:
+            lost[instruction] = set(returned) - {*recorded}
+        instruction += 1
+    assert instruction > 500
+    assert lost == {}
 
 
 def test_an_interrupt_cancels_what_has_not_begun():
@@ -362,7 +483,7 @@ def test_an_interrupt_cancels_what_has_not_begun():
     with ThreadPoolExecutor(1) as workers, pytest.raises(KeyboardInterrupt):
         run(search, objective, 12, batch=6, executor=workers, callbacks=[stop])
     assert len(started) < 6
-    assert [t.state for t in search.trials].count("complete") == 1
+    assert [t.state for t in search.trials].count("complete") == len(started)
 
 
 def test_unfinished_trials_can_be_dropped():
@@ -381,19 +502,135 @@ def test_unfinished_trials_count_as_trials_of_the_run():
     assert [t.state for t in search.trials] == ["complete"] * 5
 
 
-def test_a_worker_that_dies_leaves_its_trials_pending(path):
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_a_worker_that_dies_fails_its_trial_and_no_other(path, synchronous, capsys):
+    """Row 12: the pool is replaced, and the run goes on."""
     search = optimizer(journal=path, initial=12)
-    run(search, hill, 2)
-    with (
-        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as workers,
-        pytest.raises(BrokenProcessPool),
-    ):
-        run(search, end_the_process, 4, batch=2, executor=workers)
-    assert [t.state for t in search.trials] == ["complete"] * 2 + ["pending"] * 2
+    for x in (0.9, 0.1, 0.2, 0.8):
+        search.enqueue({"x": x, "y": 0})
+    with ProcessPoolExecutor(2, mp_context=SPAWN) as workers:
+        options = {"batch": 3, "executor": workers, "synchronous": synchronous}
+        assert run(search, end_at_large_x, 6, **options) is StopReason.TRIALS
+    assert len(search.trials) == 6
+    for trial in search.trials:
+        assert trial.state == ("failed" if trial.params["x"] > 0.5 else "complete")
+    errors = {t.error for t in search.trials if t.state == "failed"}
+    assert len(errors) == 1
+    assert errors.pop().startswith("BrokenExecutor: the worker died (a crash, or no memory left)")
+    assert "again, one at a time" in capsys.readouterr().err
     search.close()
-    with optimizer(journal=path, initial=12) as resumed:
-        run(resumed, hill, 2)
-        assert [t.state for t in resumed.trials] == ["complete"] * 4
+    assert optimizer(journal=path, initial=12).trials == search.trials
+
+
+def test_a_new_pool_has_the_settings_of_the_old_one():
+    """Row 12: also a pool that an earlier run has left broken."""
+    search = optimizer({"n": Int(0, 3)})
+    with ProcessPoolExecutor(
+        1, mp_context=SPAWN, initializer=set_offset, initargs=(7,)
+    ) as workers:
+        with pytest.raises(BrokenProcessPool):
+            workers.submit(end_the_process, {}).result()
+        run(search, offset_or_end, 4, executor=workers)
+    states = {t.params["n"]: (t.state, t.value) for t in search.trials}
+    assert states == {n: ("failed", None) if n == 2 else ("complete", 7.0) for n in range(4)}
+
+
+def test_a_pool_that_has_begun_still_starts_all_its_workers():
+    """Row 12: what keeps a breaking pool from waiting for ever must not make others narrow."""
+    with ProcessPoolExecutor(2, mp_context=SPAWN) as workers:
+        workers.submit(os.getpid).result()
+        search = optimizer()
+        for x in (-0.4, -0.3, -0.2, -0.1):
+            search.enqueue({"x": x, "y": 0})
+        run(search, end_at_large_x, 4, batch=3, executor=workers)
+        assert len(workers._processes) == 2
+
+
+def test_workers_that_always_die_are_given_up():
+    """Row 12: with the death as the cause."""
+    search = optimizer(initial=12)
+    with (
+        ProcessPoolExecutor(1, mp_context=SPAWN) as workers,
+        pytest.raises(GivenUpError, match="the worker died") as given,
+    ):
+        run(search, end_the_process, 9, batch=2, executor=workers)
+    assert isinstance(given.value.__cause__.__cause__, BrokenProcessPool)
+    assert [t.state for t in search.trials] == ["failed"] * 3 + ["pending"]
+
+
+class Fragile:
+    """An executor of an unknown kind that breaks at some points, for good or not."""
+
+    def __init__(self, heals):
+        self.heals, self.is_broken = heals, False
+
+    def submit(self, function, params):
+        if self.is_broken:
+            raise BrokenExecutor("no more")
+        future = Future()
+        if params["n"] in (1, 2):
+            self.is_broken = not self.heals
+            future.set_exception(BrokenExecutor("died"))
+        else:
+            future.set_result(function(params))
+        return future
+
+
+def test_an_executor_that_heals_itself_is_not_replaced():
+    """Row 12: whatever its kind."""
+    search = optimizer({"n": Int(0, 5)}, initial=6)
+    run(search, lambda p: p["n"], 6, batch=3, executor=Fragile(heals=True), give_up=0)
+    states = {t.params["n"]: t.state for t in search.trials}
+    assert states == {n: "failed" if n in (1, 2) else "complete" for n in range(6)}
+
+
+def test_an_executor_that_cannot_be_replaced_ends_the_run_after_its_trial_has_failed():
+    """Row 12: the next run goes on behind it, instead of dying at the same point for ever."""
+    search = optimizer({"n": Int(0, 5)}, initial=6)
+    for n in range(6):
+        search.enqueue({"n": n})
+    for count in (1, 2):
+        with pytest.raises(BrokenExecutor, match="no more") as broken:
+            run(search, lambda p: p["n"], 6, executor=Fragile(heals=False))
+        assert "Fragile cannot be replaced" in broken.value.__notes__[0]
+        assert [t.state for t in search.trials].count("failed") == count
+    run(search, lambda p: p["n"], 4, executor=Fragile(heals=False))
+    assert [t.state for t in search.trials] == [
+        "failed" if n in (1, 2) else "complete" for n in range(6)
+    ]
+
+
+# A disk that is full
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_value_that_cannot_be_written_is_shown_in_full(path, batch, monkeypatch, capsys):
+    """Row 10: the disk fills during a run, and the evaluation may have taken hours."""
+    search, write, returned = optimizer(journal=path, initial=12), os.write, {}
+
+    def full(fd, data):
+        if b'"tell": 3' in data or b'"tell": 4' in data:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    def objective(params):
+        returned[params["x"]] = math.pi * params["x"]
+        return np.float64(returned[params["x"]])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="could not be written") as raised:
+        run(search, objective, 12, batch=batch, synchronous=True)
+    shown = capsys.readouterr().err
+    unrecorded = set(returned.values()) - {t.value for t in search.trials}
+    assert unrecorded
+    for trial in search.pending:
+        value = returned.get(trial.params["x"])
+        line = f"trial {trial.number}, params {trial.params}, value {value!r}"
+        assert shown.count(line) == (value is not None)
+        assert any(line in note for note in raised.value.__notes__) == (value is not None)
 
 
 def test_an_objective_that_cannot_be_sent_is_refused_before_anything_is_asked():
@@ -424,6 +661,21 @@ def test_a_timeout_ends_the_run_after_what_was_started(batch):
     assert run(search, slow, 1, timeout=60) is StopReason.TRIALS
     assert run(search, slow, 0) is StopReason.TRIALS
     assert len(search.trials) == count + 1
+
+
+def test_a_total_counts_the_finished_trials_of_earlier_runs_too(path, capsys):
+    """Row 20: the same call again does what is left, also after an interruption."""
+    with optimizer(journal=path, initial=12) as search:
+        search.drop(search.ask())
+        with pytest.raises(KeyboardInterrupt):
+            run(search, interrupting(3), total=6)
+    with optimizer(journal=path, initial=12) as search:
+        assert search.run(hill, total=6) is StopReason.TRIALS
+        assert "6/6" in capsys.readouterr().err
+        assert [t.state for t in search.trials] == ["dropped"] + ["complete"] * 6
+        assert run(search, hill, total=4) is StopReason.TRIALS
+        assert run(search, hill, total=0, timeout=60) is StopReason.TRIALS
+        assert len(search.trials) == 7
 
 
 def test_trials_that_end_with_the_time_count_as_done():
@@ -481,7 +733,10 @@ def test_the_progress_bar_shows_the_best_on_stderr_and_can_be_switched_off(capsy
 @pytest.mark.parametrize(
     ("options", "error", "problem"),
     [
-        ({"trials": None}, ValueError, "run needs trials= or timeout=, got neither"),
+        ({"trials": None}, ValueError, "run needs trials=, total= or timeout=, got none"),
+        ({"total": 5}, ValueError, r"either trials= .* or total= .*, got both \(3 and 5\)"),
+        ({"trials": None, "total": -1}, ValueError, "total to be a whole number >= 0, got -1"),
+        ({"give_up": -1}, ValueError, "give_up to be a whole number >= 0, got -1"),
         ({"trials": -1}, ValueError, "trials to be a whole number >= 0, got -1"),
         ({"trials": 2.5}, ValueError, "trials to be a whole number >= 0, got 2.5"),
         ({"trials": "3"}, ValueError, "trials to be a whole number >= 0, got '3'"),

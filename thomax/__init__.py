@@ -4,7 +4,7 @@ Names are imported when they are first used: JAX takes a second, and the command
 without.
 """
 
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("thomax")
     for module, names in _HOMES.items():
         if name in names.split():
             globals()[name] = found = getattr(import_module(f"thomax.{module}"), name)
@@ -95,4 +97,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -10,11 +10,13 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import NoReturn
 
+import thomax
 from thomax.commands import COMMANDS
 from thomax.locks import JournalInUseError
+from thomax.spelling import nearest
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,8 +46,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="thomax", description="Batch neural Thompson sampling for expensive black boxes."
     )
-    version = f"thomax {metadata.version('thomax')}"
+    version = f"thomax {thomax.__version__}"
     parser.add_argument("--version", action="version", version=version)
+    if typed is not None and typed not in COMMANDS:
+        parser.error(f"there is no command {typed!r}: {nearest(typed, COMMANDS)}")
     commands = parser.add_subparsers(dest="area", required=True, metavar="COMMAND")
     for name, (module, what) in COMMANDS.items():
         own = commands.add_parser(
@@ -53,15 +57,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         )
         if name == typed:
             import_module(module).add_arguments(own)
-    if typed != "run":
-        return parser.parse_args(arguments)
-    # What follows the -- is another program's: argparse must not look at it.
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    program = argparse.Namespace(program=[*arguments[end + 1 :]])
-    options, unknown = parser.parse_known_args(arguments[:end], program)
+    found = argparse.Namespace()
+    if typed == "run":
+        # What follows the -- is another program's: argparse must not look at it.
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        found.program, arguments = [*arguments[end + 1 :]], arguments[:end]
+    options, unknown = parser.parse_known_args(arguments, found)
     if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)} (put the program after --)")
+        chosen = commands.choices[typed] if typed else parser
+        chosen.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(chosen, unknown[0])}")
     return options
+
+
+def _hint(parser: argparse.ArgumentParser, word: str) -> str:
+    """Return which flag may have been meant."""
+    flag = word.partition("=")[0]
+    known = [name for action in parser._actions for name in action.option_strings]
+    hint = nearest(flag, known) if flag.startswith("--") else ""
+    if hint.startswith("did"):
+        return f": {hint}"
+    return " (put the program after --)" if parser.prog == "thomax run" else ""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -56,6 +56,12 @@ class Draw:
         found = np.clip(found, -_LARGEST, _LARGEST)
         return found[0] if self.single else found
 
+    def __repr__(self) -> str:
+        shape = getattr(self.centre, "shape", ())
+        what = "single" if self.single else f"batch={shape[0] if shape else 1}"
+        network = getattr(self, "network", None)
+        return f"{type(self).__name__}({what}{'' if network is None else f', network={network}'})"
+
     def inputs(self, x: Any) -> Any:
         """Return points as the network sees them."""
         return x if self.lifting is None else lift(x, self.lifting)
@@ -74,7 +80,7 @@ def _register(*fields: str) -> Any:
 
 
 @_register("theta", "theta0_prime", "beta")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearDraw(Draw):
     """A draw of Algorithm 2: f(x) = beta < grad f(x; theta0'), theta >, one JVP."""
 
@@ -89,7 +95,7 @@ class LinearDraw(Draw):
 
 
 @_register("theta", "theta0", "theta0_prime", "beta", "certificate")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NeuralDraw(Draw):
     """A draw of Algorithm 1: f(x) = beta (f(x; theta) + < grad f(x; theta0), theta0' >)."""
 
@@ -108,7 +114,7 @@ class NeuralDraw(Draw):
 
 
 @_register("theta", "theta0_prime", "beta", "kernel", "x", "weights")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PathwiseDraw(Draw):
     """A draw at infinite width, by pathwise conditioning of a wide network's prior draw.
 

@@ -72,7 +72,7 @@ def feature_sum(omega: Any, w: Any, x: Any) -> Any:
     data_fields=[*DRAW_FIELDS, "beta", "omega", "w", "kernel", "x", "weights"],
     meta_fields=["single"],
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FourierDraw(Draw):
     """A draw by random features, conditioned by the kernel unless the features are the process.
 

@@ -30,6 +30,7 @@ from typing import Any, BinaryIO, Literal, Self
 from thomax.files import fsync_folder, side_file
 from thomax.lines import BOM, MAX_LINE, Line, Record, decode, encode, pieces, scan, strict_json
 from thomax.locks import BINARY, Claim, claimed
+from thomax.notebook import trial_html
 
 FORMAT = "thomax-journal"
 VERSION = 1
@@ -57,6 +58,9 @@ class Trial:
     value: float | None = None
     state: State = "pending"
     error: str | None = None
+
+    def _repr_html_(self) -> str:
+        return trial_html(self)
 
 
 class Journal:

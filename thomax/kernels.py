@@ -23,6 +23,7 @@ from thomax.checks import Rule, check, one_of, whole
 from thomax.compilation import compiled
 from thomax.data import pad, padded_size
 from thomax.networks import MLP, Activation, Network
+from thomax.spelling import spell_checked
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
@@ -58,6 +59,7 @@ class Kernel(Protocol):
     data_fields=["w_std", "b_std"],
     meta_fields=["depth", "activation"],
 )
+@spell_checked
 @dataclass(frozen=True)
 class NTK:
     """The exact tangent kernel of an infinitely wide MLP with `depth` hidden layers.
@@ -163,6 +165,7 @@ def exact_ntk(network: Network) -> NTK:
 @partial(
     jax.tree_util.register_dataclass, data_fields=["length_scale", "variance"], meta_fields=[]
 )
+@spell_checked
 @dataclass(frozen=True)
 class SE:
     """The squared exponential kernel, with one length scale or one for each dimension.
@@ -191,6 +194,7 @@ class SE:
 @partial(
     jax.tree_util.register_dataclass, data_fields=["length_scale", "variance"], meta_fields=[]
 )
+@spell_checked
 @dataclass(frozen=True)
 class Matern52:
     """The Matern-5/2 kernel, with one length scale or one for each dimension.

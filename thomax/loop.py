@@ -1,30 +1,33 @@
 """The loop around ask and tell: batches, executors, progress, interruptions."""
 
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import (
     ALL_COMPLETED,
     FIRST_COMPLETED,
     BrokenExecutor,
-    Executor,
     Future,
     ProcessPoolExecutor,
-    ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import closing, suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 
 from tqdm import tqdm
 
 from thomax.journal import Trial
+from thomax.outcomes import checked_outcome
 from thomax.parameters import copied, is_whole
+from thomax.workers import CALLER, Here, Hired, Objective, Running, Threads, Workers
 
-Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[Any, Trial], None]
+_LONGEST = 300  # characters of an error that is shown
 
 
 class StopReason(StrEnum):
@@ -35,8 +38,16 @@ class StopReason(StrEnum):
     EXHAUSTED = "exhausted"
 
 
+class GivenUpError(RuntimeError):
+    """The first trials of a run have all failed."""
+
+
 class Asker(Protocol):
     """What the loop needs of an optimiser."""
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials."""
 
     @property
     def pending(self) -> list[Trial]:
@@ -61,22 +72,34 @@ def run(
     objective: Objective,
     trials: int | None,
     *,
+    total: int | None,
     batch: int,
     executor: Any,
     synchronous: bool,
     timeout: float | None,
     unfinished: str,
+    give_up: int,
     progress: bool,
     callbacks: Sequence[Callback],
+    show: Callable[[str], None],
 ) -> StopReason:
-    """Evaluate an objective until the trials or the time are used up, or the space is."""
+    """Evaluate an objective until the trials or the time are used up, or the space is.
+
+    `show` gets what a person should know at once.
+    """
     _check_work(objective, executor, callbacks)
-    _check_limits(trials, batch, timeout, unfinished)
+    _check_limits(trials, total, batch, timeout, unfinished, give_up)
     deadline = None if timeout is None else time.monotonic() + timeout
     if unfinished == "drop":
         for trial in optimizer.pending:
             optimizer.drop(trial)
-    bar = tqdm(total=trials, disable=not progress, unit="trial")
+    finished = sum(t.state in ("complete", "failed") for t in optimizer.trials)
+    if total is not None:
+        trials = max(0, total - finished)
+    before = 0 if total is None else finished
+    length = None if trials is None else before + trials
+    bar = tqdm(total=length, initial=before, disable=not progress, unit="trial")
+    failures = _Failures(give_up, show)
 
     def finish(trial: Trial, value: Any, error: Exception | None) -> None:
         told = _tell(optimizer, trial, value, error)
@@ -84,16 +107,21 @@ def run(
             return
         bar.update()
         bar.set_postfix_str(_best_so_far(optimizer))
+        failures.count(told, error)
         for callback in callbacks:
             callback(optimizer, replace(told, params=copied(told.params)))
+        failures.require_fewer()
 
-    with bar, _workers(executor, batch) as workers:
+    with bar, closing(_workers(objective, executor, batch)) as workers:
         supply = _Supply(optimizer, trials, deadline)
-        if workers is None:
-            _run_here(supply, objective, finish)
-        else:
-            _run_there(supply, objective, finish, workers, batch, synchronous)
+        _evaluate(supply, workers, finish, batch, synchronous, show)
     return supply.reason
+
+
+def show_on_stderr(text: str) -> None:
+    """Print a line beside the progress bar."""
+    with suppress(Exception):  # whoever has closed stderr does not want to know
+        tqdm.write(text, file=sys.stderr)
 
 
 class _Supply:
@@ -121,40 +149,100 @@ class _Supply:
         return taken
 
 
-def _run_here(supply: _Supply, objective: Objective, finish: Callable[..., None]) -> None:
-    while trials := supply.take(1):
-        for trial in trials:
-            try:
-                value, error = objective(copied(trial.params)), None
-            except Exception as raised:
-                value, error = None, raised
-            finish(trial, value, error)
+class _Failures:
+    """Show the first failure at once; a run that begins with nothing else is given up."""
+
+    def __init__(self, limit: int, show: Callable[[str], None]) -> None:
+        self._limit, self._show = limit, show
+        self._seen, self._is_any_complete = 0, False
+        self._last: tuple[Trial, Exception | None] | None = None
+
+    def count(self, trial: Trial, error: Exception | None) -> None:
+        if trial.state != "failed":
+            self._is_any_complete = True
+            return
+        self._seen, self._last = self._seen + 1, (trial, error)
+        if self._seen == 1:
+            self._show(f"thomax: trial {trial.number} failed: {_why(trial, error)}")
+
+    def require_fewer(self) -> None:
+        """Raise, if the first trials of the run have all failed."""
+        if self._is_any_complete or self._last is None or self._seen != self._limit:
+            return
+        trial, error = self._last
+        raise GivenUpError(
+            f"The first {self._seen} trials of this run have all failed, the last of them "
+            f"(trial {trial.number}) with {_why(trial, error)}. They are recorded. Mend the "
+            "objective and run again, or set give_up=0 to go on whatever fails."
+        ) from error
 
 
-def _run_there(
+def _why(trial: Trial, error: Exception | None) -> str:
+    """Return in a line why a trial failed, and where the objective raised, if that is known."""
+    text = " ".join((trial.error or "").split())[:_LONGEST]
+    text = text if text.isprintable() else repr(text)[1:-1]  # it may hold a terminal's commands
+    frames = traceback.extract_tb(None if error is None else error.__traceback__)
+    theirs = [frame for frame in frames if frame.filename != CALLER]
+    return text + (f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else "")
+
+
+def _evaluate(
     supply: _Supply,
-    objective: Objective,
+    workers: Workers,
     finish: Callable[..., None],
-    workers: Any,
     batch: int,
     synchronous: bool,
+    show: Callable[[str], None],
 ) -> None:
-    """Keep `batch` evaluations running; on an interruption keep what has come in."""
-    running: dict[Any, Trial] = {}
+    """Keep `batch` evaluations running; whatever ends that, keep what they return."""
+    running: Running = {}
+    suspects: list[Trial] = []  # one of them killed a worker: each runs alone
+    settle = partial(_settle, supply.optimizer, running, show)
     try:
-        while True:
-            for trial in supply.take(batch - len(running)):
-                running[workers.submit(objective, copied(trial.params))] = trial
-            if not running:
-                return
-            for future in _ended(running, whole=synchronous):
-                value, error = _outcome(future)
-                finish(running.pop(future), value, error)
+        try:
+            while True:
+                alone = suspects[: not running]
+                for trial in alone if suspects else supply.take(batch - len(running)):
+                    workers.start(trial, running)
+                del suspects[: len(alone)]
+                if not running:
+                    return
+                ended = _ended(running, whole=synchronous)
+                if workers.dead(ended):  # all that ran beside it end with it
+                    ended = _ended(running, whole=True)
+                dead = workers.dead(ended)
+                for future in ended:
+                    if future not in dead:
+                        finish(running[future], *_outcome(future))
+                        del running[future]
+                suspects += _bury(dead, running, finish, show)
+        finally:
+            settle(is_last=False, is_waiting=workers.is_left_waiting)
     finally:
-        _give_up(supply.optimizer, running)
+        settle(is_last=True)  # for Ctrl-C in the midst of the first
 
 
-def _ended(running: dict[Any, Trial], whole: bool) -> list[Any]:
+def _bury(
+    dead: list[Any], running: Running, finish: Callable[..., None], show: Callable[[str], None]
+) -> list[Trial]:
+    """Fail the trial whose worker died; if it may be one of several, return them instead."""
+    trials = [running.pop(future) for future in dead]
+    if len(trials) == 1:
+        why = dead[0].exception()
+        error = BrokenExecutor(f"the worker died (a crash, or no memory left): {why}")
+        error.__cause__ = why
+        finish(trials[0], None, error)
+        return []
+    if trials:
+        numbers = ", ".join(str(trial.number) for trial in trials)
+        show(
+            f"thomax: a worker died while trials {numbers} ran or waited: they are evaluated "
+            "again, one at a time, to find out which of them it was"
+        )
+    return trials
+
+
+def _ended(running: Running, whole: bool) -> list[Any]:
     """Wait for one future, or for all; those of another kind than Python's are polled."""
     if all(isinstance(future, Future) for future in running):
         wait(running, return_when=ALL_COMPLETED if whole else FIRST_COMPLETED)
@@ -169,45 +257,102 @@ def _ended(running: dict[Any, Trial], whole: bool) -> list[Any]:
 def _outcome(future: Any) -> tuple[Any, Exception | None]:
     """Return the objective's value or exception; raise what is not the objective's fault.
 
-    A worker that was interrupted or killed says nothing about the point: its trial stays pending.
+    A worker that was interrupted says nothing about the point: its trial stays pending.
     """
     error = future.exception()
     if error is None:
         return future.result(), None
-    if isinstance(error, BrokenExecutor) or not isinstance(error, Exception):
+    if not isinstance(error, Exception):
         raise error
     return None, error
 
 
-def _give_up(optimizer: Asker, running: dict[Any, Trial]) -> None:
-    """Tell what has ended, without callbacks: they may be what interrupted. Cancel the rest."""
-    for future, trial in running.items():
-        if future.cancel() or not future.done():
-            continue
-        try:
-            value, error = _outcome(future)
-        except BaseException:
-            continue
+def _settle(
+    optimizer: Asker,
+    running: Running,
+    show: Callable[[str], None],
+    *,
+    is_last: bool,
+    is_waiting: bool = False,
+) -> None:
+    """Record what has ended, without callbacks: they may be what interrupted. Cancel the rest.
+
+    A thread cannot be stopped: what still runs is waited for, or recorded whenever it ends.
+    """
+    for future in [*running]:
+        if future.cancel():
+            del running[future]
+    left = sum(not future.done() for future in running)
+    if is_waiting and left:
+        show(
+            f"thomax: stopping; waiting for {left} evaluation{'s' if left > 1 else ''} to end and "
+            "to be recorded (interrupt again to leave at once)"
+        )
+        wait(running)
+    for future, trial in [*running.items()]:
+        if future.done():
+            _keep(optimizer, trial, show, is_last, future)
+        elif hasattr(future, "add_done_callback"):
+            future.add_done_callback(partial(_keep_late, optimizer, trial, show))
+        del running[future]
+
+
+def _keep_late(optimizer: Asker, trial: Trial, show: Callable[[str], None], future: Any) -> None:
+    """Record a value that came after the end of the run; an error may come from the end itself."""
+    if not future.cancelled() and future.exception() is None:
+        _keep(optimizer, trial, show, True, future)
+
+
+def _keep(
+    optimizer: Asker, trial: Trial, show: Callable[[str], None], is_last: bool, future: Any
+) -> None:
+    """Record what came of an evaluation, or show it in full: it may have taken hours."""
+    raised = sys.exception()
+    error = _error_of(future)
+    if not isinstance(error, Exception | None) or isinstance(error, BrokenExecutor):
+        return
+    if not _is_open(optimizer, trial):
+        return
+    value = None if error else future.result()
+    try:
         _tell(optimizer, trial, value, error)
+    except BaseException as refused:
+        is_interrupt = not isinstance(refused, Exception)
+        if error is None and (is_last or not is_interrupt):
+            text = (
+                f"thomax: evaluated, but not recorded ({type(refused).__name__}: {refused}): "
+                f"trial {trial.number}, params {trial.params}, value {_in_full(value)}"
+            )
+            show(text)
+            if raised is not None:
+                raised.add_note(text)
+        if is_interrupt:
+            raise
 
 
-@contextmanager
-def _workers(executor: Any, batch: int) -> Iterator[Any]:
+def _error_of(future: Any) -> BaseException | None:
+    try:
+        return future.exception()  # type: ignore[no-any-return]
+    except Exception as error:  # somebody else has cancelled it
+        return BrokenExecutor(str(error))
+
+
+def _in_full(value: Any) -> str:
+    with suppress(Exception):
+        number, _ = checked_outcome(value, None)
+        return repr(value if number is None else number)
+    return "that cannot be shown"
+
+
+def _workers(objective: Objective, executor: Any, batch: int) -> Workers:
     """Use the user's executor; without one, threads of our own for a batch."""
     if executor is not None:
-        yield executor
-    elif batch == 1:
-        yield None
-    else:
-        own: Executor = ThreadPoolExecutor(batch)
-        try:
-            yield own
-        finally:
-            own.shutdown(wait=False, cancel_futures=True)
+        return Hired(objective, executor)
+    return Here(objective) if batch == 1 else Threads(objective, batch)
 
 
 def _tell(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial | None:
-    """Record what the objective returned, also if Ctrl-C comes in between: it may be of hours.
+    """Record what came of a trial, also if Ctrl-C comes in between: it may have taken hours.
 
     A trial that somebody told or dropped meanwhile needs nothing more.
     """
@@ -272,11 +417,21 @@ def _check_can_be_sent(objective: Any) -> None:
         ) from error
 
 
-def _check_limits(trials: Any, batch: Any, timeout: Any, unfinished: Any) -> None:
-    if trials is None and timeout is None:
-        raise ValueError("run needs trials= or timeout=, got neither: say when to stop.")
-    if trials is not None and not is_whole(trials, 0):
-        raise ValueError(f"run needs trials to be a whole number >= 0, got {trials!r}.")
+def _check_limits(
+    trials: Any, total: Any, batch: Any, timeout: Any, unfinished: Any, give_up: Any
+) -> None:
+    if trials is None and total is None and timeout is None:
+        raise ValueError(
+            "run needs trials=, total= or timeout=, got none of them: say when to stop."
+        )
+    if trials is not None and total is not None:
+        raise ValueError(
+            f"run needs either trials= (so many more) or total= (so many in all), got both "
+            f"({trials!r} and {total!r}): leave one out."
+        )
+    for name, count in (("trials", trials), ("total", total), ("give_up", give_up)):
+        if count is not None and not is_whole(count, 0):
+            raise ValueError(f"run needs {name} to be a whole number >= 0, got {count!r}.")
     if not is_whole(batch, 1):
         raise ValueError(f"run needs batch to be a whole number >= 1, got {batch!r}.")
     if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):

@@ -26,6 +26,7 @@ from thomax.draws import CHUNK, batch_size, evaluate, evaluate_own, value_and_gr
 from thomax.pools import Part, Pool
 from thomax.quasi_newton import minimise
 from thomax.spaces import Block, Space
+from thomax.spelling import spell_checked
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels
@@ -38,6 +39,7 @@ _TRIES = 20  # at a candidate that a constraint allows: some constraints refuse 
 _PART = 16 * _ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
+@spell_checked
 @dataclass(frozen=True)
 class Search:
     """How hard to look for a draw's maximum.

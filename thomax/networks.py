@@ -27,6 +27,7 @@ from jax.flatten_util import ravel_pytree
 
 from thomax.checks import FUNCTION, POSITIVE, Rule, at_least, check, one_of, whole
 from thomax.compilation import own_settings
+from thomax.spelling import spell_checked
 
 Activation: TypeAlias = Literal["relu", "erf", "gelu"]
 Blocks: TypeAlias = list[tuple[Any, Any]]
@@ -60,6 +61,7 @@ class Network(Protocol):
         """Return the tangent features as blocks (A, D), or None if the structure is unknown."""
 
 
+@spell_checked
 @dataclass(frozen=True)
 class MLP:
     """A fully connected network with `depth` hidden layers; points of any shape are flattened.
@@ -113,6 +115,7 @@ class MLP:
         return h[:, 0], inputs
 
 
+@spell_checked
 @dataclass(frozen=True)
 class CNN:
     """Convolutions with pooling, then one dense hidden layer; points are images (h, w, c).
@@ -199,6 +202,7 @@ class CNN:
         return h[:, 0], signals if shifts is None else inputs
 
 
+@spell_checked
 @dataclass(frozen=True)
 class Custom:
     """Any network given as a pair: `init(key) -> parameters` and `apply(parameters, x) -> (n,)`.

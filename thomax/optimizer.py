@@ -31,13 +31,16 @@ from thomax.draws import in_units
 from thomax.history import History
 from thomax.journal import Journal, Trial, read_header
 from thomax.keys import NO_TRIAL, make_keys
-from thomax.loop import Callback, Objective, StopReason, run
+from thomax.loop import Callback, StopReason, run, show_on_stderr
 from thomax.maximise import Search
-from thomax.outcomes import checked_outcome
+from thomax.notebook import search_html
+from thomax.outcomes import MISSING, checked_outcome
 from thomax.parameters import is_whole
 from thomax.pools import Pool
 from thomax.spaces import Space, as_space
+from thomax.spelling import spell_checked
 from thomax.suggest import Params, Policy, as_model, default_policy, shows_noise, suggest
+from thomax.workers import Objective
 
 _USUAL_NOISE_STD = 0.1  # of standardised values
 _JUDGES = 16  # draws averaged to estimate the posterior mean
@@ -61,6 +64,7 @@ class Optimizer:
         'complete'
     """
 
+    @spell_checked
     def __init__(
         self,
         space: Space | Pool | Mapping[str, Any],
@@ -237,14 +241,14 @@ class Optimizer:
     def tell(
         self,
         trial: Trial | int | Mapping[str, Any],
-        value: float | None = None,
+        value: float | None = MISSING,
         *,
         error: str | BaseException | None = None,
     ) -> Trial:
         """Record the value of a trial that `ask` returned, or of a point that becomes one thereby.
 
         NaN, infinity, None or an `error` record a failed evaluation: the model learns from it
-        where not to go.
+        where not to go. One of `value` and `error` must be given.
         """
         number, failure = checked_outcome(value, error)
         with self._lock:
@@ -285,39 +289,59 @@ class Optimizer:
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return self._copy(complete[int(np.argmax(means))])
 
+    @spell_checked
     def run(
         self,
         objective: Objective,
         trials: int | None = None,
         *,
+        total: int | None = None,
         batch: int = 1,
         executor: Any = None,
         synchronous: bool = False,
         timeout: float | None = None,
         unfinished: Literal["evaluate", "drop"] = "evaluate",
+        give_up: int = 3,
         progress: bool = True,
         callbacks: Sequence[Callback] = (),
     ) -> StopReason:
-        """Evaluate `trials` more trials of the objective, `batch` at a time; return why it ended.
+        """Evaluate the objective at `trials` more points, `batch` at a time; return why it ended.
 
-        `objective` takes the params as a dict. Any `concurrent.futures` executor evaluates in
-        parallel (threads by default if batch > 1); a new trial starts as soon as one ends, or with
-        `synchronous` when the whole batch has ended. Trials left unfinished by an earlier run come
-        first, or are dropped. An objective that raises fails its trial, not the run. After
-        `timeout` seconds nothing new is started, and what runs is waited for. `callbacks` get
-        (optimizer, trial) after each.
+        An objective that raises, or whose worker process dies, fails its trial, not the run; the
+        first failure is shown at once. What an evaluation returned is recorded, also on Ctrl-C;
+        where that is impossible (a full disk) it is printed in full.
+
+        Args:
+            objective: A function of the params, a dict.
+            trials: How many trials to finish in this call.
+            total: How many finished trials there shall be in all, those of earlier runs included;
+                instead of `trials`.
+            batch: How many evaluations run at the same time.
+            executor: Any `concurrent.futures` executor; by default threads if batch > 1. One that
+                breaks because a worker died is replaced by a new one with the same settings.
+            synchronous: Start a new batch when the whole last one has ended, instead of a new
+                trial as soon as one ends.
+            timeout: After so many seconds nothing new is started, and what runs is waited for.
+            unfinished: Whether to "evaluate" trials that an earlier run left unfinished first, or
+                to "drop" them.
+            give_up: Raise an error if the first so many trials of this run all fail; 0 for never.
+            progress: Whether to show a progress bar.
+            callbacks: Functions of (optimizer, trial), called after each trial.
         """
         return run(
             self,
             objective,
             trials,
+            total=total,
             batch=batch,
             executor=executor,
             synchronous=synchronous,
             timeout=timeout,
             unfinished=unfinished,
+            give_up=give_up,
             progress=progress,
             callbacks=callbacks,
+            show=show_on_stderr,
         )
 
     def to_dataframe(self) -> Any:
@@ -372,6 +396,10 @@ class Optimizer:
         states = [t.state for t in self._history.listed()]
         counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))) or "no trials"
         return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
+
+    def _repr_html_(self) -> str:
+        complete = self._history.listed("complete")
+        return search_html(repr(self), self._history.listed(), self.best if complete else None)
 
     def _propose(self, n: int) -> list[Trial]:
         """Serve enqueued points first, then the initial design, then the policy."""

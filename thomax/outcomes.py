@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+MISSING: Any = object()  # no value was passed: None is one, and means a failure
+
 
 def checked_outcome(
     value: Any, error: str | BaseException | None
@@ -23,6 +25,11 @@ def checked_outcome(
             )
         text = error if isinstance(error, str) else f"{type(error).__name__}: {_text(error)}"
         return None, text[:1000]
+    if value is MISSING:
+        raise TypeError(
+            "tell needs a value or an error, got neither: pass the value, or error=... "
+            "for a failed evaluation."
+        )
     if value is None or value is np.ma.masked:
         return None, "no value"
     try:

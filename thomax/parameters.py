@@ -26,6 +26,7 @@ import numpy as np
 from thomax.scales import Array as Array  # for spaces
 from thomax.scales import Codes as Codes
 from thomax.scales import Grid, Interval, LogGrid, OneHot, Scale
+from thomax.spelling import spell_checked
 
 Scalar = str | int | float | bool | None
 
@@ -99,6 +100,7 @@ class Parameter(ABC):
             object.__setattr__(self, name, value)
 
 
+@spell_checked
 @dataclass(frozen=True, repr=False)
 class Float(Parameter):
     """A real number between two bounds.
@@ -182,6 +184,7 @@ class Float(Parameter):
         return float(_decimal(self.low) + code * _decimal(self.step))
 
 
+@spell_checked
 @dataclass(frozen=True, repr=False)
 class Int(Parameter):
     """A whole number between two bounds, both included.
@@ -311,6 +314,7 @@ class _Listed(Parameter):
         return copied(self._listed[value]) if self.is_labelled else value
 
 
+@spell_checked
 @dataclass(frozen=True, repr=False)
 class Categorical(_Listed):
     """One of several choices without an order.
@@ -341,6 +345,7 @@ class Categorical(_Listed):
         return OneHot(len(self.choices))
 
 
+@spell_checked
 @dataclass(frozen=True, repr=False)
 class Ordinal(_Listed):
     """One of several values whose order matters, equally spaced in the cube.
@@ -369,6 +374,7 @@ class Ordinal(_Listed):
         return Grid(len(self.values))
 
 
+@spell_checked
 @dataclass(frozen=True, repr=False)
 class Bool(_Listed):
     """True or False.

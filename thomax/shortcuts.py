@@ -1,18 +1,25 @@
 """Optimise a function in one call."""
 
+import inspect
 from typing import Any, Literal
 
-from thomax.loop import Objective
 from thomax.optimizer import Optimizer
+from thomax.spelling import require_known
 from thomax.suggest import Policy
+from thomax.workers import Objective
 
 
 def maximize(
-    objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
+    objective: Objective,
+    space: Any,
+    trials: int | None = None,
+    policy: Policy | None = None,
+    **options: Any,
 ) -> Optimizer:
     """Maximise a function in one call; the options are those of Optimizer and `run`.
 
-    With a `journal` the same call again goes on where the last one ended, for `trials` more.
+    With a `journal` the same call again goes on where the last one ended, for `trials` more, or
+    until there are `total` in all.
 
     Example:
         >>> from thomax import Float
@@ -26,11 +33,16 @@ def maximize(
 
 
 def minimize(
-    objective: Objective, space: Any, trials: int, policy: Policy | None = None, **options: Any
+    objective: Objective,
+    space: Any,
+    trials: int | None = None,
+    policy: Policy | None = None,
+    **options: Any,
 ) -> Optimizer:
     """Minimise a function in one call; the options are those of Optimizer and `run`.
 
-    With a `journal` the same call again goes on where the last one ended, for `trials` more.
+    With a `journal` the same call again goes on where the last one ended, for `trials` more, or
+    until there are `total` in all.
 
     Example:
         >>> from thomax import Float
@@ -43,17 +55,22 @@ def minimize(
     return _optimize("minimize", objective, space, trials, policy, options)
 
 
-_OPTIMIZER_OPTIONS = {"seed", "initial", "journal", "search", "replicates"}
+_OWN = {"self", "space", "policy", "direction", "objective", "trials"}
+_OPTIMIZER_OPTIONS = inspect.signature(Optimizer).parameters.keys() - _OWN
+_RUN_OPTIONS = inspect.signature(Optimizer.run).parameters.keys() - _OWN
 
 
 def _optimize(
     direction: Literal["maximize", "minimize"],
     objective: Objective,
     space: Any,
-    trials: int,
+    trials: int | None,
     policy: Policy | None,
     options: dict[str, Any],
 ) -> Optimizer:
+    # Before there is a journal; the arguments of these functions come first among the names.
+    known = ["objective", "space", "trials", "policy"]
+    require_known(direction, options, [*known, *sorted(_OPTIMIZER_OPTIONS | _RUN_OPTIONS)])
     own = {name: options.pop(name) for name in _OPTIMIZER_OPTIONS & options.keys()}
     # Closed also when all went well: the same call again opens the journal and goes on.
     with Optimizer(space, policy, direction=direction, **own) as optimizer:

@@ -54,6 +54,25 @@ def test_a_mistyped_command_is_one_line(thomax, arguments):
     assert re.fullmatch(r"thomax: .*; see thomax.* --help\n", done.err)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["shwo"], "there is no command 'shwo': did you mean 'show'?"),
+        (["show", "a", "--jsno"], "unrecognized arguments: --jsno: did you mean '--json'?"),
+        (
+            ["run", "s", "--trails=3"],
+            "unrecognized arguments: --trails=3: did you mean '--trials'",
+        ),
+        (["run", "s", "python", "a.py"], "python a.py (put the program after --)"),
+    ],
+)
+def test_a_misspelt_command_or_flag_is_explained(thomax, arguments, problem):
+    """Row 20."""
+    done = thomax(*arguments)
+    assert done.code == 2
+    assert problem in done.err
+
+
 def test_only_the_program_of_a_run_is_kept_from_the_parser():
     options = parse(["run", "s.toml", "--jobs", "2", "--", "p", "--jobs", "3", "--", "-h"])
     assert options.program == ["p", "--jobs", "3", "--", "-h"]

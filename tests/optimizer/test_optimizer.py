@@ -258,7 +258,7 @@ def test_failures_are_kept_with_their_reason():
     trials = search.ask(5)
     search.tell(trials[0], math.nan)
     search.tell(trials[1], -math.inf)
-    search.tell(trials[2])
+    search.tell(trials[2], None)
     search.tell(trials[3], error=ZeroDivisionError("by zero"))
     search.tell(trials[4], error="out of memory")
     assert {t.state for t in search.trials} == {"failed"}
@@ -272,6 +272,17 @@ def test_failures_are_kept_with_their_reason():
     assert (added.number, added.state) == (6, "failed")
     with pytest.raises(ValueError, match=r"all 6 that ended have failed.*the value was nan"):
         _ = search.best
+
+
+def test_telling_neither_a_value_nor_an_error_is_a_mistake():
+    """Row 18: it was recorded as a failure."""
+    search = optimizer()
+    trial = search.ask()
+    for point in (trial, trial.number, {"x": 0, "y": 0}):
+        with pytest.raises(TypeError, match="tell needs a value or an error, got neither"):
+            search.tell(point)
+    assert search.trials == [trial]
+    assert search.tell(trial, None).error == "no value"
 
 
 # What the model recommends
@@ -408,5 +419,15 @@ def test_one_call_that_is_interrupted_releases_its_journal(path):
         maximize(interrupt, SQUARE, 6, policy=POLICY, journal=path, progress=False)
     assert len(Optimizer(SQUARE, journal=path).pending) == 1
     assert caught.tb is not None  # it still holds the interrupted optimiser
-    with pytest.raises(TypeError, match="unexpected keyword argument 'tries'"):
+    with pytest.raises(TypeError, match="maximize has no argument 'tries'"):
         maximize(hill, SQUARE, 6, tries=3)
+
+
+def test_one_call_does_what_is_left_of_a_total(path):
+    """Row 20: the same call again does nothing more."""
+    options = {"policy": POLICY, "journal": path, "seed": 0, "progress": False}
+    maximize(hill, SQUARE, 2, **options)
+    assert len(maximize(hill, SQUARE, total=5, **options).trials) == 5
+    assert len(maximize(hill, SQUARE, total=5, **options).trials) == 5
+    with pytest.raises(ValueError, match="run needs trials=, total= or timeout="):
+        maximize(hill, SQUARE, **options)

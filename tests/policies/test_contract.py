@@ -56,6 +56,15 @@ def test_a_score_is_a_function_of_key_and_data(name):
 
 
 @everyone
+def test_a_score_is_shown_in_a_line_without_its_arrays(name):
+    """Row 20."""
+    shown = repr(POLICIES[name](make_keys(1, 2), toy(8)))
+    assert len(shown) < 200
+    assert "batch=2" in shown
+    assert "array" not in shown
+
+
+@everyone
 def test_keys_matter_unless_the_policy_is_deterministic(name):
     scores = POLICIES[name](make_keys(1, 2), toy(8))(GRID)
     assert np.allclose(scores[0], scores[1], atol=1e-6) == (name in DETERMINISTIC)

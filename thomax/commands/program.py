@@ -18,8 +18,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from thomax.commands.settings import nearest
 from thomax.commands.texts import as_text
+from thomax.spelling import nearest
 
 NUMBER = "trial"  # {trial} is the number of the trial
 _OURS = ("THOMAX_PARAMS", "THOMAX_TRIAL", "THOMAX_OUTPUT_FILE", "THOMAX_CACHE")

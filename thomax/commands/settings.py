@@ -1,8 +1,7 @@
 """The settings of a search: each may stand in the space file, and a flag overrules it."""
 
-import difflib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from thomax.parameters import is_whole
@@ -40,10 +39,3 @@ def check_setting(where: str, name: str, value: Any) -> None:
     needs, holds = RULES[name]
     if not holds(value):
         raise ValueError(f"{where} needs {needs}, got {value!r}.")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Say which known word may have been meant, or which words there are."""
-    names = [*known]
-    close = difflib.get_close_matches(word, names, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}."

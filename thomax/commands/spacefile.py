@@ -14,9 +14,10 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from thomax.commands.settings import RULES, check_setting, nearest
+from thomax.commands.settings import RULES, check_setting
 from thomax.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
 from thomax.spaces import Space
+from thomax.spelling import nearest
 
 TYPES: dict[str, type[Parameter]] = {
     t.__name__.lower(): t for t in (Float, Int, Categorical, Ordinal, Bool)

@@ -1,5 +1,6 @@
 """The loop around a program: resumed, interrupted, given up."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,7 +9,7 @@ from thomax.commands.evaluation import Evaluation
 from thomax.commands.signals import stopped_like_by_ctrl_c, undisturbed
 from thomax.commands.values import Failure
 from thomax.journal import Trial
-from thomax.loop import run
+from thomax.loop import GivenUpError, run, show_on_stderr
 from thomax.optimizer import Optimizer
 
 
@@ -16,32 +17,41 @@ def supervise(
     optimizer: Optimizer, evaluation: Evaluation, settings: dict[str, Any], progress: bool
 ) -> str:
     """Evaluate trials, and return why that ended; whatever happens, no program outlives it."""
-    total = settings.get("trials")
-    finished = sum(t.state in ("complete", "failed") for t in optimizer.trials)
-    left = None if total is None else max(0, total - finished)
     jobs = settings["jobs"]
+    stopped = threading.Event()
+
+    def evaluate(job: Any) -> float:
+        value = evaluation(**job)
+        if stopped.is_set():  # what an ended program prints is no value
+            raise Failure("the run was stopped before the program ended by itself")
+        return value
+
     # Threads also for one job: a signal interrupts the main thread, which starts no program.
     threads = ThreadPoolExecutor(jobs)
     try:
         with stopped_like_by_ctrl_c():
             return run(
                 _Numbered(optimizer),
-                lambda job: evaluation(**job),
-                left,
+                evaluate,
+                None,
+                total=settings.get("trials"),
                 batch=jobs,
                 executor=threads,
                 synchronous=False,
                 timeout=settings.get("time_limit"),
                 unfinished="evaluate",
+                give_up=settings["give_up"],
                 progress=progress,
-                callbacks=[_Patience(settings["give_up"])],
+                callbacks=[],
+                show=show_on_stderr,
             )
     except KeyboardInterrupt:
         return "interrupted"
-    except _GivenUpError:
+    except GivenUpError:
         return "failures"
     finally:
         with undisturbed():
+            stopped.set()
             evaluation.processes.stop()
             threads.shutdown(cancel_futures=True)
 
@@ -51,6 +61,10 @@ class _Numbered:
     """Hand the loop trials whose params hold the trial's number too: logs are named by it."""
 
     optimizer: Optimizer
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.optimizer.trials
 
     @property
     def pending(self) -> list[Trial]:
@@ -73,21 +87,3 @@ class _Numbered:
 
 def _job(trial: Trial) -> Trial:
     return replace(trial, params={"number": trial.number, "params": trial.params})
-
-
-class _GivenUpError(Exception):
-    """The first trials of a run have all failed."""
-
-
-class _Patience:
-    """Stop a run that fails from the start: a mistyped command should not cost 100 trials."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._failures = limit, 0
-
-    def __call__(self, _: Any, trial: Trial) -> None:
-        if trial.state != "failed":
-            self._limit = 0  # it can work
-        self._failures += 1
-        if self._failures == self._limit:
-            raise _GivenUpError

@@ -24,6 +24,7 @@ from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
 from thomax.prior import default_prior
+from thomax.spelling import spell_checked
 from thomax.training import Problem, gradient_descent, train
 
 _THETA0 = 1  # the stream of a key
@@ -37,7 +38,7 @@ _ROWS_AT_ONCE = 2**14  # members times points that are trained in one go
     data_fields=[*DRAW_FIELDS, "theta"],
     meta_fields=["single", "network"],
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Member(Draw):
     """A member of a deep ensemble: f(x; theta), nothing else."""
 
@@ -49,6 +50,7 @@ class Member(Draw):
         return self.network.apply(self.theta, self.inputs(x))
 
 
+@spell_checked
 @dataclass(frozen=True)
 class DeepEnsemble:
     """Train one network a key, each from its own random start, to fit the data.

@@ -32,6 +32,7 @@ from thomax.kernels import NTK, SE, Matern52, gram
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP
 from thomax.posterior import Factor
+from thomax.spelling import spell_checked
 from thomax.tangents import push
 
 Schedule: TypeAlias = float | Callable[[int], float]
@@ -40,6 +41,7 @@ _THETA0, _THETA0_PRIME, _EPS = 1, 2, 3  # the streams of a key; features have tw
 _SMALLEST_VARIANCE = 1e-12  # where the derivative of the root is cut
 
 
+@spell_checked
 @dataclass(frozen=True)
 class GPTS:
     """Draw from a Gaussian process posterior: Thompson sampling, a batch by independent draws.
@@ -145,6 +147,7 @@ class GPTS:
         )  # fmt: skip
 
 
+@spell_checked
 @dataclass(frozen=True)
 class GPUCB:
     """Score by the posterior's mean plus `kappa` standard deviations.
@@ -209,7 +212,7 @@ class GPUCB:
                  "noise"],
     meta_fields=["single"],
 )  # fmt: skip
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UpperBound(Draw):
     """An upper confidence bound: k(x)^T A^-1 y + kappa sqrt(k(x, x) - |L^-1 k(x)|^2 + noise).
 

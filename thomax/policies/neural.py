@@ -34,6 +34,7 @@ from thomax.keys import Key, as_keys, noise_words, normals, white_noise
 from thomax.networks import MLP, Blocks, Network
 from thomax.posterior import Factor
 from thomax.prior import Prior, default_prior, fit_prior
+from thomax.spelling import spell_checked
 from thomax.training import Problem, gradient_descent, train
 
 _THETA0, _NOISE = 1, 2  # the streams of a key
@@ -98,7 +99,7 @@ class Diagonal:
     ],
     meta_fields=["single", "network"],
 )  # fmt: skip
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NeuralScore(Draw):
     """f(x; theta) + sigma(x), or f(x; theta) + sigma(x) xi(x) where there are words for noise."""
 
@@ -222,6 +223,7 @@ class _Neural:
         return kind.of(features, known.n + known.pending, known.lam)
 
 
+@spell_checked
 class NeuralUCB(_Neural):
     """Score by the upper confidence bound of a network that is linear in its gradients.
 
@@ -246,6 +248,7 @@ class NeuralUCB(_Neural):
     _noisy = False
 
 
+@spell_checked
 class NeuralTS(_Neural):
     """Score by a network's function plus noise of its standard deviation, anew at every point.
 

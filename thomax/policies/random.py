@@ -12,6 +12,7 @@ from thomax.data import Data
 from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, noise_words, white_noise
 from thomax.sequences import MOST_DIMENSIONS, sobol_point
+from thomax.spelling import spell_checked
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
 
@@ -21,7 +22,7 @@ _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear 
     data_fields=[*DRAW_FIELDS, "words"],
     meta_fields=["single"],
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoiseScore(Draw):
     """White noise: every point has a standard normal of its own, the same whenever asked."""
 
@@ -37,7 +38,7 @@ class NoiseScore(Draw):
     data_fields=[*DRAW_FIELDS, "target"],
     meta_fields=["single"],
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TargetScore(Draw):
     """Minus the squared distance to a target: the maximum is the nearest point that exists."""
 
@@ -48,6 +49,7 @@ class TargetScore(Draw):
         return -jnp.sum((x.reshape(len(x), -1) - self.target) ** 2, axis=1)
 
 
+@spell_checked
 @dataclass(frozen=True)
 class Random:
     """Score by white noise: the best of some points is one of them, uniformly at random.
@@ -69,6 +71,7 @@ class Random:
         return NoiseScore(**_no_units(keys, single), words=noise_words(keys))
 
 
+@spell_checked
 @dataclass(frozen=True)
 class Sobol:
     """Score by closeness to a point of a scrambled Sobol sequence in the cube [-1, 1]^d.

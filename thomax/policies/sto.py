@@ -28,6 +28,7 @@ from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
 from thomax.networks import MLP, Network
 from thomax.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
+from thomax.spelling import spell_checked
 from thomax.tangents import push
 from thomax.training import Certificate, Problem, gradient_descent, train, train_linear
 
@@ -80,6 +81,7 @@ class _SampleThenOptimise:
         return _covariance(self, points)
 
 
+@spell_checked
 @dataclass(frozen=True)
 class STOBNTSLinear(_SampleThenOptimise):
     """Draw from the posterior by Algorithm 2, the linear model on tangent features.
@@ -122,6 +124,7 @@ class STOBNTSLinear(_SampleThenOptimise):
         )
 
 
+@spell_checked
 @dataclass(frozen=True)
 class STOBNTS(_SampleThenOptimise):
     """Draw from the posterior by Algorithm 1, training the network itself.

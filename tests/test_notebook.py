@@ -1,0 +1,38 @@
+"""What a notebook shows."""
+
+import re
+
+from thomax import Categorical, Float, Optimizer, Random, Trial
+
+
+def test_a_search_shows_its_counts_its_best_and_its_last_trials():
+    """Row 20."""
+    search = Optimizer({"x": Float(0, 1)}, Random(), seed=0)
+    assert "no trials" in search._repr_html_()
+    assert "<table>" not in search._repr_html_()
+    for n in range(8):
+        search.tell({"x": n / 8}, -n if n else None)
+    shown = search._repr_html_()
+    assert "7 complete, 1 failed" in shown
+    numbers = re.findall(r"<tr><td>(best)?</td><td>(\d)</td>", shown)
+    assert numbers == [("best", "1"), *[("", str(n)) for n in range(3, 8)]]
+    assert "3 earlier trials are not shown" in shown
+
+
+def test_what_users_and_programs_wrote_is_escaped_and_short():
+    """Row 20: names, choices and errors may hold anything."""
+    evil = "<script>alert('x')</script>"
+    search = Optimizer({evil: Categorical([evil, "b"])}, Random(), seed=0)
+    trial = search.tell({evil: evil}, error=evil + "y" * 2000)
+    for shown in (search._repr_html_(), trial._repr_html_()):
+        assert "<script" not in shown
+        assert "&lt;script&gt;" in shown
+        assert "y" * 100 not in shown
+
+
+def test_a_trial_shows_its_number_state_value_and_params():
+    """Row 20: with the value in full."""
+    shown = Trial(3, {"x": 0.5}, value=0.1234567891234, state="complete")._repr_html_()
+    for cell in ("trial", "3", "complete", "0.1234567891234", "params x", "0.5"):
+        assert f">{cell}<" in shown
+    assert "error" not in shown

@@ -1,0 +1,80 @@
+"""How searches and trials look in a notebook: small tables, with everything escaped."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Protocol
+
+_LONGEST = 60  # characters of a cell
+_LAST = 5  # trials that are shown
+
+
+class Trial(Protocol):
+    """What is shown of a trial."""
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Its point."""
+
+    @property
+    def value(self) -> float | None:
+        """Its value, if it is complete."""
+
+    @property
+    def state(self) -> str:
+        """What has become of it."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, if it did."""
+
+
+def trial_html(trial: Trial) -> str:
+    """Return a trial as a table of two columns."""
+    rows = {"trial": trial.number, "state": trial.state, **_outcome(trial)}
+    lines = [("", rows), ("params", trial.params)]
+    body = "".join(
+        f"<tr><th>{_cell(f'{group} {name}'.strip())}</th><td>{_cell(value)}</td></tr>"
+        for group, values in lines
+        for name, value in values.items()
+    )
+    return f"<table>{body}</table>"
+
+
+def search_html(title: str, trials: Sequence[Trial], best: Trial | None) -> str:
+    """Return a search as its title, its best trial and its last ones."""
+    shown = [("best", best)] if best else []
+    shown += [("", trial) for trial in trials[-_LAST:]]
+    names = [*dict.fromkeys(name for _, trial in shown for name in trial.params)]
+    head = ["", "trial", "state", "value", *names, "error"]
+    rows = [
+        [mark, t.number, t.state, *map(_shown, [t.value, *map(t.params.get, names), t.error])]
+        for mark, t in shown
+    ]
+    table = _row("th", head) + "".join(_row("td", row) for row in rows)
+    left = len(trials) - _LAST
+    note = f"<p>{left} earlier trials are not shown.</p>" if left > 0 else ""
+    return f"<p>{escape(title)}</p>" + (f"<table>{table}</table>{note}" if shown else "")
+
+
+def _outcome(trial: Trial) -> Mapping[str, Any]:
+    found = {"value": trial.value, "error": trial.error}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _row(tag: str, cells: Sequence[Any]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _cell(value: Any) -> str:
+    text = str(value)
+    return escape(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")

@@ -1,0 +1,218 @@
+"""Where evaluations run: in this thread, in threads of our own, or in a user's executor.
+
+What an evaluation returned must survive Ctrl-C at any instruction. So the handle of an evaluation
+(a future) stands in `Running` before its value can be lost, and stays there until the value is
+recorded; where a value or a future goes from a call into a container, C code takes it there,
+which Python does not interrupt.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from typing import Any, Protocol
+
+from thomax.journal import Trial
+from thomax.parameters import copied
+
+Objective = Callable[[dict[str, Any]], float]
+CALLER = __file__  # in tracebacks, the file that called the objective
+Running = dict[Any, Trial]  # futures, and the trials that they evaluate
+
+
+class Workers(Protocol):
+    """What the loop needs of a place where evaluations run."""
+
+    is_left_waiting: bool  # Python waits for these evaluations in any case, at the latest at exit
+
+    def start(self, trial: Trial, running: Running) -> None:
+        """Begin an evaluation, with its future in `running`."""
+
+    def dead(self, futures: Iterable[Any]) -> list[Any]:
+        """Return the futures that ended because a worker died."""
+
+    def close(self) -> None:
+        """Release what was made for the run."""
+
+
+class Here:
+    """Evaluate in the thread that called `run`: an evaluation has ended when it has begun."""
+
+    is_left_waiting = False
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+
+    def start(self, trial: Trial, running: Running) -> None:
+        """Evaluate the trial."""
+        call = _Call()
+        running[call] = trial
+        call.run(self._objective, copied(trial.params))
+
+    def dead(self, futures: Iterable[Any]) -> list[Any]:
+        """Return none: whoever died here would have taken the run along."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class _Call:
+    """A call of the objective in this thread, looked at like a future."""
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._error: Exception | None = None
+
+    def run(self, objective: Objective, params: dict[str, Any]) -> None:
+        try:
+            self._values.extend(map(objective, [params]))
+            if not self._values:  # `extend` took it for the end of the values
+                self._error = StopIteration("raised by the objective")
+        except Exception as error:
+            self._error = error
+
+    def done(self) -> bool:
+        return bool(self._values) or self._error is not None
+
+    def exception(self) -> Exception | None:
+        return self._error
+
+    def result(self) -> Any:
+        return self._values[0]
+
+    def cancel(self) -> bool:
+        return False
+
+
+class Threads:
+    """Evaluate in threads of our own."""
+
+    is_left_waiting = True
+
+    def __init__(self, objective: Objective, count: int) -> None:
+        self._objective, self._pool = objective, ThreadPoolExecutor(count)
+
+    def start(self, trial: Trial, running: Running) -> None:
+        """Hand the trial to a thread; its future is ours, and known before the thread begins."""
+        future: Future[Any] = Future()
+        running[future] = trial
+        self._pool.submit(_fulfil, future, self._objective, copied(trial.params))
+
+    def dead(self, futures: Iterable[Any]) -> list[Any]:
+        """Return none: a thread does not die alone."""
+        return []
+
+    def close(self) -> None:
+        """Let the threads end when they have nothing to do."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _fulfil(future: Future[Any], objective: Objective, params: dict[str, Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        value = objective(params)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+
+
+class Hired:
+    """Evaluate in a user's executor, and in new ones like it when its workers have died."""
+
+    is_left_waiting = False
+
+    def __init__(self, objective: Objective, executor: Any) -> None:
+        self._objective, self._executor = objective, _starting_at_once(executor)
+        self._replacements: list[Any] = []
+
+    def start(self, trial: Trial, running: Running) -> None:
+        """Submit the trial."""
+        try:
+            self._submit(trial, running)
+        except Exception as error:
+            # Python's processes end with all kinds of errors while they break.
+            if not (
+                isinstance(error, BrokenExecutor) or getattr(self._executor, "_broken", False)
+            ):
+                raise
+            self._executor = _starting_at_once(executor_like(self._executor, error))
+            self._replacements.append(self._executor)
+            self._submit(trial, running)
+
+    def _submit(self, trial: Trial, running: Running) -> None:
+        submitted = map(self._executor.submit, [self._objective], [copied(trial.params)])
+        running.update(zip(submitted, [trial], strict=True))
+
+    def dead(self, futures: Iterable[Any]) -> list[Any]:
+        """Return the futures that ended because the executor broke, whoever broke it."""
+        done = [future for future in futures if future.done()]
+        return [future for future in done if isinstance(future.exception(), BrokenExecutor)]
+
+    def close(self) -> None:
+        """Release the replacements; the user's executor is the user's."""
+        for executor in self._replacements:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _starting_at_once(executor: Any) -> Any:
+    """Let a pool of processes start all of them before the first evaluation, and return it.
+
+    Started one by one, a process that dies while another one starts can leave the pool waiting
+    for ever: its thread ends by an error (seen with Python 3.11). A pool that has begun, or that
+    exchanges its processes, needs to go on starting them.
+    """
+    if (
+        isinstance(executor, ProcessPoolExecutor)
+        and getattr(executor, "_executor_manager_thread", executor) is None
+        and getattr(executor, "_max_tasks_per_child", None) is None
+    ):
+        executor._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]
+    return executor
+
+
+_SETTINGS = (
+    "max_workers",
+    "mp_context",
+    "initializer",
+    "initargs",
+    "max_tasks_per_child",
+    "thread_name_prefix",
+)
+
+
+def executor_like(executor: Any, error: Exception) -> Executor:
+    """Return a new executor of the same kind and settings, or raise the error.
+
+    Example:
+        >>> executor_like(ThreadPoolExecutor(3), BrokenExecutor())._max_workers
+        3
+    """
+    kept = {name: getattr(executor, f"_{name}") for name in _SETTINGS if _has(executor, name)}
+    own = type(executor)
+    for kind in (own, ProcessPoolExecutor):
+        accepted = inspect.signature(kind).parameters
+        known = {name: value for name, value in kept.items() if name in accepted}
+        needed = {"max_workers", "initializer"} & accepted.keys()
+        if isinstance(executor, kind) and needed and needed <= known.keys():
+            try:
+                return kind(**known)  # type: ignore[no-any-return]
+            except TypeError:  # it needs something else too
+                continue
+    error.add_note(
+        f"{own.__name__} cannot be replaced by a new one with the same settings: call `run` again "
+        "with a new executor. If its workers die again, batch=1 finds out which trial it is, "
+        "and records that it failed."
+    )
+    raise error
+
+
+def _has(executor: Any, setting: str) -> bool:
+    return hasattr(executor, f"_{setting}")
