@@ -14,6 +14,7 @@ from importlib import import_module, metadata
 from typing import NoReturn
 
 from thomax.commands import COMMANDS
+from thomax.commands.texts import harmless
 from thomax.journal import JournalInUseError
 
 
@@ -81,4 +82,4 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
+    return harmless(" ".join(str(message).split()))
