@@ -49,15 +49,12 @@ class History:
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
         """Change the state as the record says, and return the trial it is about, if it is one."""
-        if "all" in record:
-            for each in _together(record):
-                self._apply_one(each)
-            return None
-        return self._apply_one(record)
-
-    def _apply_one(self, record: Mapping[str, Any]) -> Trial | None:
         _require_sound(record)
         match record:
+            case {"all": _}:
+                for each in _together(record):
+                    self.apply(each)
+                return None
             case {"enqueue": params}:
                 self.queue.append(params)
                 return None
@@ -75,7 +72,7 @@ class History:
                 trial = replace(self.trials[number], state="dropped")
             case {"tell": number} | {"drop": number}:
                 # The ask was damaged, and repair left it out.
-                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=6)
+                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=5)
                 return None
             case _:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")
@@ -85,8 +82,10 @@ class History:
 
 def _together(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     records = record["all"]
-    is_list = isinstance(records, list) and all(isinstance(each, Mapping) for each in records)
-    if len(record) > 1 or not is_list:
+    is_sound = isinstance(records, list) and all(
+        isinstance(each, Mapping) and "all" not in each for each in records
+    )
+    if len(record) > 1 or not is_sound:
         raise ValueError(
             f"A record of several needs a list of records, got {reprlib.repr(record)}."
         )

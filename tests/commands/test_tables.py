@@ -154,6 +154,17 @@ def test_a_point_measured_again_with_the_same_value_is_recorded_when_asked_to(te
     assert len(trials()) == 4 + 5
 
 
+def test_a_row_without_a_number_is_the_pending_trial_of_its_point(tell, asked):
+    """Row 21: else the trial would be waited for in vain."""
+    line = json.dumps({"params": asked[2], "value": 5})
+    assert tell(line, name="r.jsonl").out == "recorded trial 2 in lab.jsonl\n"
+    assert tell(line, name="r.jsonl").out.startswith("recorded no trials")
+    assert tell(line, "--allow-repeats", name="r.jsonl").out.startswith("recorded trial 4")
+    number = json.dumps({"number": 1, "value": 6})
+    point = json.dumps({"params": asked[1], "value": 6})
+    assert "told once" in tell(f"{point}\n{number}", name="r.jsonl").err
+
+
 # Spreadsheets
 
 

@@ -70,7 +70,7 @@ class Evaluation:
             raise Failure(f"{path} needs to be written by the program, but was not")
         if not ended.is_whole:
             limit = self.processes.patience if self.timeout is None else self.timeout
-            way_on = "redirect its output" + (", or set a timeout" if self.timeout is None else "")
+            way_on = "redirect its output, or set a longer timeout"
             raise Failure(
                 "the output needs to end with the program, but something that the program started "
                 f"still held it open after {limit:g} s, so that its last line is not known: wait "

@@ -89,25 +89,39 @@ class _Teller:
         self._recorded = Counter(
             _identity(t.params, t.value, t.error) for t in ([] if allow_repeats else told)
         )
+        self._pending: dict[str, list[Trial]] = {}
+        for trial in self._trials.values():
+            if trial.state == "pending":
+                self._pending.setdefault(_identity(trial.params), []).append(trial)
         self.chosen: list[tuple[Trial | dict[str, Any], float | None, str | None]] = []
         self.before = 0
 
     def take(self, outcome: Outcome) -> None:
         value, error = checked_outcome(outcome.value, outcome.error)
+        target: Trial | dict[str, Any]
         if outcome.number is None:
             params = self._points.complete(outcome.params)
             key = _identity(params, value, error)
             is_recorded = self._recorded[key] > 0
             self._recorded[key] -= is_recorded
-            target: Trial | dict[str, Any] = params
+            target = params if is_recorded else self._awaited(params)
         else:
-            target = self._trial(outcome)
-            if is_recorded := target.state in ("complete", "failed"):
-                _require_same(target, value, error)
+            target = trial = self._trial(outcome)
+            if is_recorded := trial.state in ("complete", "failed"):
+                _require_same(trial, value, error)
         if is_recorded:
             self.before += 1
         else:
             self.chosen.append((target, outcome.value, outcome.error))
+
+    def _awaited(self, params: dict[str, Any]) -> Trial | dict[str, Any]:
+        """Return the first trial that waits for this point, or the point if none does."""
+        waiting = self._pending.get(_identity(params), [])
+        trial = next((t for t in waiting if t.number not in self._taken), None)
+        if trial is None:
+            return params
+        self._taken.add(trial.number)
+        return trial
 
     def _trial(self, outcome: Outcome) -> Trial:
         trial = self._trials.get(outcome.number or 0)
@@ -137,7 +151,9 @@ class _Teller:
         )
 
 
-def _identity(params: Mapping[str, Any], value: float | None, error: str | None) -> str:
+def _identity(
+    params: Mapping[str, Any], value: float | None = None, error: str | None = None
+) -> str:
     return repr((sorted(params.items()), value, error))  # repr: True is another choice than 1
 
 

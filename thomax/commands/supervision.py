@@ -26,7 +26,7 @@ def supervise(
         with stopped_like_by_ctrl_c():
             return run(
                 _Numbered(optimizer),
-                lambda job: evaluation(job["number"], dict(job["params"])),
+                lambda job: evaluation(**job),
                 left,
                 batch=jobs,
                 executor=threads,
