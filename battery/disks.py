@@ -15,9 +15,11 @@ from unittest.mock import patch
 from battery.part import Part
 from battery.sentences import raised
 from battery.workers import Facts, answer_of, opened
-from thomax import cli
+from thomax import Float, Random, cli
 from thomax.commands import show
+from thomax.history import History
 from thomax.journal import Journal
+from thomax.optimizer import Optimizer
 from thomax.salvage import repair
 
 _NOBODY = 65534
@@ -27,7 +29,12 @@ def check_disks(part: Part, short: bool) -> None:
     """Cut the power, fill the disk, forbid the folder."""
     cut_power_of_searches(part, 1 if short else 30)
     cut_power_of_repairs(part, 3 if short else 30)
-    for function in (tell_without_room, open_without_room, write_where_it_is_forbidden):
+    for function in (
+        tell_without_room,
+        tell_tables_without_room,
+        open_without_room,
+        write_where_it_is_forbidden,
+    ):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
             _check_facts(part, function, Path(folder), 20 if short else 200)
@@ -219,6 +226,39 @@ def tell_without_room(folder: Path, times: int) -> Facts:
     with opened(path) as search:
         facts.append((search.trials == trials, "values told when there was room again are lost"))
     return facts
+
+
+def tell_tables_without_room(folder: Path, times: int) -> Facts:
+    """Tell tables with room for a part of them, then twice with room for all."""
+    facts: Facts = []
+    path, rng = folder / "run.jsonl", random.Random(0)
+    with Optimizer({"x": Float(0, 1)}, Random(), seed=0, journal=path):
+        pass
+    for i in range(times // 4):
+        table = folder / f"{i}.csv"
+        rows = [f"{rng.random()},{rng.gauss(0, 1)}\n" for _ in range(40)]
+        table.write_text("x,value\n" + "".join(rows))
+        before = path.read_bytes()
+        room = rng.randrange(2000)  # the line has more
+        error = _with_room_for(len(before) + room, lambda t=table: _require_told(path, t))
+        where = f"a table told with room for {room} bytes"
+        facts += [
+            ("could not be written" in str(error), f"{where} must say so, got {error!r}"),
+            (path.read_bytes() == before, f"{where} was told in part"),
+        ]
+        for _ in range(2):
+            _require_told(path, table)
+        told = len(History(Journal.read(path).records).trials)
+        facts.append((told == 40 * (i + 1), f"{where} and twice again gave {told} trials"))
+    return facts
+
+
+def _require_told(path: Path, table: Path) -> None:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = cli.main(["tell", str(path), "--from", str(table)])
+    if code:
+        raise RuntimeError(said.getvalue())
 
 
 def open_without_room(folder: Path, times: int) -> Facts:

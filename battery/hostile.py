@@ -103,6 +103,13 @@ JOURNALS: dict[str, Callable[[], bytes]] = {
     "a list for a value": lambda: journal(ASK, {"add": 1, "params": {"x": 0}, "value": [1]}),
     "no value": lambda: journal(ASK, {"tell": 0}),
     "a list for an error": lambda: journal(ASK, {"tell": 0, "value": None, "error": [1]}),
+    "one record for several": lambda: journal(ASK, {"all": {"tell": 0, "value": 1.0}}),
+    "a number for a record of several": lambda: journal(ASK, {"all": [0]}),
+    "several within several": lambda: journal(ASK, {"all": [{"all": [{"drop": 0}]}]}),
+    "several, the last one wrong": lambda: journal({"all": [ASK, {"tell": 0, "value": "1"}]}),
+    "another point than was asked for": lambda: journal(
+        ASK, {"tell": 0, "params": {"x": 7}, "value": 1.0}
+    ),
     "a trial told twice": lambda: journal(ASK, *[{"tell": 0, "value": v} for v in (1.0, 2.0)]),
     "a point outside the space": lambda: journal(_params(x=7)),
     "a point of another space": lambda: journal(_params(y=0.5)),

@@ -14,6 +14,7 @@ import numpy as np
 
 import thomax
 from battery.part import Part
+from battery.programs import check_programs
 from battery.sources import findings
 from thomax import MLP, Categorical, Float, Optimizer, STOBNTSLinear
 
@@ -89,6 +90,7 @@ def run(part: Part, short: bool) -> None:
         _a_download_must_be_the_expected_file(part, folder)
         _the_report_shows_text_as_text(part, folder, with_model=not short)
         _programs_get_values_without_a_shell(part, folder / "run")
+        check_programs(part, folder / "programs")
         _nothing_listens(part, studying)
         _hostile_journals_are_read_or_refused(part, reading, folder)
 

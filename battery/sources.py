@@ -25,6 +25,7 @@ FORBIDDEN_CALLS = {
 }  # fmt: skip
 FORBIDDEN_METHODS = {"read_pickle", "to_pickle"}  # of pandas, whatever holds them
 CSV_WRITERS = {"csv.writer", "csv.DictWriter"}
+GUARDED = "commands/sheets.py"  # writes tables, and `battery.programs` looks at them
 
 
 def findings(path: Path, source: str) -> list[str]:
@@ -37,6 +38,8 @@ def findings(path: Path, source: str) -> list[str]:
             found += [f"{what} in line {node.lineno}" for what in _bad_calls(node, names)]
         if isinstance(node, ast.Constant) and str(node.value).startswith(("http://", "ftp://")):
             found.append(f"the unprotected address {node.value!r} in line {node.lineno}")
+    if path.as_posix().endswith(GUARDED):
+        found = [what for what in found if not what.startswith("a CSV writer")]
     return [f"{path} has {what}" for what in found]
 
 

@@ -25,6 +25,30 @@ def test_records_change_trials_and_the_queue():
     assert history.queue == [{"x": 2}]  # only what was asked first left it
 
 
+def test_several_records_of_one_line_are_applied_in_their_order():
+    """Row 5: a line of the journal is there as a whole or not at all."""
+    several = [{"tell": 0, "value": 1.0}, {"add": 1, "params": {"x": 5}, "value": None}]
+    history = History([{"ask": 0, "params": {"x": 1}}, {"all": several}])
+    assert [t.state for t in history.trials.values()] == ["complete", "failed"]
+
+
+def test_a_trial_may_be_told_with_the_point_that_was_run():
+    """Row 4: with another one than was asked for."""
+    run = {"tell": 0, "params": {"x": 2}, "value": 1.0}
+    trial = History([{"ask": 0, "params": {"x": 1}}, run]).trials[0]
+    assert (trial.params, trial.value) == ({"x": 2}, 1.0)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"all": 1}, {"all": {}}, {"all": [1]}, {"all": [], "ask": 0}, {"all": [{"all": []}]}],
+    ids=repr,
+)
+def test_several_records_that_no_optimiser_writes_are_refused(record):
+    with pytest.raises(ValueError, match="record of several needs a list of records"):
+        History([record])
+
+
 def test_what_belongs_to_no_trial_is_left_out_and_nonsense_refused():
     with pytest.warns(UserWarning, match="The params of trial 3 are lost"):
         assert not History([{"tell": 3, "value": 1.0}]).trials

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import thomax
 from thomax.commands import COMMANDS
+from thomax.commands.texts import harmless
 from thomax.locks import JournalInUseError
 from thomax.spelling import nearest
 
@@ -96,4 +97,4 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
+    return harmless(" ".join(str(message).split()))

@@ -6,6 +6,10 @@ Records:
     {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
     {"enqueue": {...}}                                a point to propose next
     {"drop": number}                                  an unfinished trial given up
+    {"all": [record, ...]}                            several of these at once: one line, so that
+                                                      a crash leaves all of them or none
+
+The `params` of a tell are there only where another point was evaluated than the one asked for.
 """
 
 import reprlib
@@ -45,7 +49,7 @@ class History:
         return [t for t in trials if not states or t.state in states]
 
     def apply(self, record: Mapping[str, Any]) -> Trial | None:
-        """Change the state as the record says, and return the trial it is about."""
+        """Change the state as the record says, and return the trial it is about, if it is one."""
         trial = self._apply(record)
         self.count += 1  # last: whoever compares it finds that Ctrl-C came before
         return trial
@@ -53,6 +57,10 @@ class History:
     def _apply(self, record: Mapping[str, Any]) -> Trial | None:
         _require_sound(record)
         match record:
+            case {"all": _}:
+                for each in _together(record):
+                    self._apply(each)
+                return None
             case {"enqueue": params}:
                 self.queue.append(params)
                 return None
@@ -63,7 +71,9 @@ class History:
             case {"add": number, "params": params}:
                 trial = _finished(Trial(number, params), record)
             case {"tell": number} if number in self.trials:
-                trial = _finished(self.trials[number], record)
+                asked = self.trials[number]
+                run = replace(asked, params=record.get("params", asked.params))
+                trial = _finished(run, record)
             case {"drop": number} if number in self.trials:
                 trial = replace(self.trials[number], state="dropped")
             case {"tell": number} | {"drop": number}:
@@ -74,6 +84,18 @@ class History:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")
         self.trials[trial.number] = trial
         return trial
+
+
+def _together(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    records = record["all"]
+    is_sound = isinstance(records, list) and all(
+        isinstance(each, Mapping) and "all" not in each for each in records
+    )
+    if len(record) > 1 or not is_sound:
+        raise ValueError(
+            f"A record of several needs a list of records, got {reprlib.repr(record)}."
+        )
+    return records
 
 
 def _require_sound(record: Mapping[str, Any]) -> None:

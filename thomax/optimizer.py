@@ -6,13 +6,14 @@ depends only on the seed and on i, so a resumed run proposes what the unbroken r
 proposed. `thomax.history` says what the records mean.
 """
 
+import itertools
 import math
 import os
 import secrets
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -41,6 +42,8 @@ from thomax.spaces import Space, as_space
 from thomax.spelling import spell_checked
 from thomax.suggest import Params, Policy, as_model, default_policy, shows_noise, suggest
 from thomax.workers import Objective
+
+Outcome = tuple[Trial | int | Mapping[str, Any], float | None, str | None]
 
 _USUAL_NOISE_STD = 0.1  # of standardised values
 _JUDGES = 16  # draws averaged to estimate the posterior mean
@@ -258,6 +261,44 @@ class Optimizer:
                 return self._append({"add": self._next_number(), "params": params, **outcome})
             known = self._checked_pending(trial)
             return self._append({"tell": known, "value": number, "error": failure})
+
+    def tell_all(self, outcomes: Iterable[Outcome], *, as_run: bool = False) -> list[Trial]:
+        """Record several outcomes in one write: all of them, or none if one is refused or fails.
+
+        Args:
+            outcomes: Triples of a trial, its number or params as `tell` takes them, a value,
+                and an error; a value or an error is None.
+            as_run: Whether a trial whose params were changed is recorded with the changed ones,
+                because that is what was evaluated.
+
+        Example:
+            >>> from thomax import Float
+            >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
+            >>> first, second = optimizer.ask(2)
+            >>> [t.state for t in optimizer.tell_all([(first, 0.5, None), (second, None, "lost")])]
+            ['complete', 'failed']
+        """
+        with self._lock:
+            free = itertools.count(self._next_number())
+            records: dict[int, dict[str, Any]] = {}
+            about: dict[str, Any]
+            for trial, value, error in outcomes:
+                number, failure = checked_outcome(value, error)
+                if isinstance(trial, Mapping):
+                    about = {"add": next(free), "params": self.space.validate(trial)}
+                else:
+                    about = self._tell_record(trial, as_run)
+                told: int = about["tell"] if "tell" in about else about["add"]
+                if told in records:
+                    raise ValueError(f"tell_all needs each trial once, got trial {told} again.")
+                records[told] = {**about, "value": number, "error": failure}
+                if "tell" in about and "params" in about:  # remembered is the point asked for
+                    self._rows.pop(told, None)
+                    self._identities.pop(told, None)
+            if records:
+                one, *more = records.values()
+                self._append({"all": [one, *more]} if more else one)
+            return [self._copy(self._history.trials[number]) for number in records]
 
     def enqueue(self, params: Mapping[str, Any]) -> None:
         """Make the next `ask` propose this point before any other."""
@@ -492,6 +533,13 @@ class Optimizer:
 
     def _record_ask(self, params: Params) -> Trial:
         return self._append({"ask": self._next_number(), "params": params})
+
+    def _tell_record(self, trial: Trial | int, as_run: bool) -> dict[str, Any]:
+        if not as_run or not isinstance(trial, Trial):
+            return {"tell": self._checked_pending(trial)}
+        number, params = self._checked_pending(trial.number), self.space.validate(trial.params)
+        is_changed = params != self._history.trials[number].params
+        return {"tell": number} | ({"params": params} if is_changed else {})
 
     def _next_number(self) -> int:
         return next(reversed(self._history.trials), -1) + 1

@@ -101,6 +101,15 @@ def test_a_mistake_stays_one_line_whatever_it_quotes(thomax):
     assert (done.code, done.err.count("\n")) == (2, 1)
 
 
+def test_names_of_files_do_not_move_the_cursor(thomax):
+    """Row 17: whoever named them."""
+    Optimizer({"x": Float(0, 1)}, journal="a\x1b[2J.jsonl").close()
+    for command in (["show", "a\x1b[2J.jsonl"], ["show", "b\x1b[2J"], ["\x1b[2J"]):
+        done = thomax(*command)
+        assert "\\x1b[2J" in done.out + done.err
+        assert "\x1b" not in done.out + done.err
+
+
 def test_ctrl_c_ends_any_command_with_130(folder):
     os.mkfifo("pipe")
     command = [sys.executable, "-m", "thomax", "show", "pipe"]

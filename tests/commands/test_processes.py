@@ -11,10 +11,10 @@ import pytest
 from thomax.commands.processes import KEPT, Processes
 
 
-def run(folder, code, timeout=None, processes=None):
+def run(folder, code, timeout=None, processes=None, **options):
     logs = (folder / "out", folder / "err")
     command = [sys.executable, "-S", "-c", f"import os, subprocess, sys, time\n{code}"]
-    return (processes or Processes()).run(command, dict(os.environ), logs, timeout)
+    return (processes or Processes()).run(command, dict(os.environ), logs, timeout, **options)
 
 
 def is_alive(pid):
@@ -71,14 +71,52 @@ def test_a_program_gets_time_to_say_goodbye(folder):
     assert ended.output == "up\nbye\n"
 
 
-def test_what_outlives_a_program_that_ended_by_itself_is_left_alone_and_not_waited_for(folder):
-    begin = time.monotonic()
-    ended = run(folder, CHILD + "print(5)")
-    assert (ended.code, ended.output) == (0, "5\n")
-    assert time.monotonic() - begin < 8
+@pytest.mark.parametrize("is_needed", [False, True])
+def test_what_outlives_a_program_is_left_alone_and_not_waited_for_without_end(folder, is_needed):
+    """Row 2: it may still write, so the output is whole only if nobody looks at it."""
+    processes = Processes(patience=0.5)
+    ended = run(folder, CHILD + "print(5)", None, processes, needs_output=lambda: is_needed)
+    assert (ended.code, ended.output, ended.is_whole) == (0, "5\n", not is_needed)
     pid = int((folder / "pid").read_text())
     assert is_alive(pid)
     os.kill(pid, 9)
+
+
+# The program ends at once; what it prints comes later, through somebody else.
+FILTER = """
+subprocess.Popen([sys.executable, "-S", "-c", "import time; print(0.9, flush=True);"
+                  "time.sleep({seconds}); print(0.000987)"])
+"""
+
+
+def test_output_that_comes_through_a_slow_filter_is_read_to_its_end(folder):
+    """Row 2: 0.9 was taken for the last line."""
+    ended = run(folder, FILTER.format(seconds=2))
+    assert (ended.code, ended.output, ended.is_whole) == (0, "0.9\n0.000987\n", True)
+
+
+def test_a_filter_that_takes_longer_than_the_program_may_is_ended(folder):
+    """Row 2: the time limit holds for the output too."""
+    ended = run(folder, FILTER.format(seconds=60) + CHILD, timeout=3)
+    assert (ended.code, ended.output, ended.is_whole) == (0, "0.9\n", False)
+    until(lambda: not is_alive(int((folder / "pid").read_text())))
+
+
+def test_an_output_that_is_cut_off_by_stopping_is_not_whole(folder):
+    """Row 2: what was ended by us has not said all."""
+    processes, ended = Processes(), []
+    thread = threading.Thread(
+        target=lambda: ended.append(
+            run(folder, FILTER.format(seconds=60) + CHILD, None, processes)
+        )
+    )
+    thread.start()
+    until((folder / "pid").exists)
+    until(lambda: (folder / "out").read_text() == "0.9\n")
+    time.sleep(0.3)  # the program itself has ended by now, or is ended as one that runs
+    processes.stop()
+    thread.join(10)
+    assert (ended[0].code, ended[0].is_whole) in [(0, False), (-15, True)]
 
 
 @pytest.mark.parametrize("size", [KEPT - 3, KEPT + 1000, 2 * KEPT - 3, 5 * KEPT])

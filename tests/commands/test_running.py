@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -159,6 +160,63 @@ def test_a_failing_program_fails_its_trial_not_the_run(thomax, space, program, s
     assert [t.state for t in trials()] == ["failed", "complete", "complete"]
     assert re.search(reason, trials()[0].error)
     assert "(see space.jsonl.logs/0.err)" in done.out
+
+
+def test_the_value_is_read_when_the_output_is_complete(thomax, space, program):
+    """Row 2: the program ends at once, what filters its output does not."""
+    source = "import subprocess\nprint(0.9, flush=True)\n"
+    source += (
+        "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep({}); print(1)'])"
+    )
+    thomax("run", space(trials=1), *program(source.format(2)))
+    assert trials()[0].value == 1
+    flags = ["--timeout", "2", "--journal", "late.jsonl"]
+    done = thomax("run", "space.toml", *flags, *program(source.format(60)))
+    assert done.code == 1
+    assert "the output needs to end with the program" in trials("late.jsonl")[0].error
+    assert "still held it open after 2 s" in done.err
+
+
+def test_a_value_in_a_file_needs_no_end_of_the_output(thomax, space, program):
+    """Row 2: what the program leaves behind may then hold the output for as long as it likes."""
+    source = "import subprocess\nopen(os.environ['THOMAX_OUTPUT_FILE'], 'w').write('3')\n"
+    source += "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(20)'])"
+    thomax("run", space(trials=1), *program(source))
+    assert trials()[0].value == 3
+
+
+def test_escape_codes_of_a_program_do_not_reach_the_terminal(thomax, space, program):
+    """Row 17: neither when it is given up nor in the summary."""
+    source = "print('\\x1b[2J\\x9b31m\\u202e\\x07gone\\rnext', file=sys.stderr); sys.exit(1)"
+    done = thomax("run", space(trials=4), *program(source))
+    assert done.code == 1
+    shown = "\\x1b[2J\\x9b31m\\u202e\\x07gone\nnext"
+    assert shown in done.err
+    assert all(c.isprintable() for c in (done.out + done.err).replace("\n", ""))
+    assert "\x1b[2J" in trials()[0].error  # the journal has what was printed
+    source = "print('\\x1b[2J') if os.environ['THOMAX_TRIAL'] else 0"
+    done = thomax("run", "space.toml", "--journal", "b.jsonl", *program(source))
+    assert "\x1b" not in done.out + done.err
+
+
+def test_choices_with_escape_codes_do_not_reach_the_terminal(thomax, space, program):
+    """Row 17: the line to paste shows them, and a shell undoes it."""
+    file = space("c = {type = 'categorical', choices = [\"a'\\u001b[2J\\\\\"]}", trials=1)
+    done = thomax("run", file, *program("print(repr(sys.argv[-1])); print(1)"))
+    assert "\x1b" not in done.out
+    (line,) = [x for x in done.out.splitlines() if x.startswith("again: ")]
+    again = subprocess.run(
+        ["bash", "-c", line.removeprefix("again: ")], capture_output=True, text=True
+    )
+    assert again.stdout.splitlines()[0] == repr("a'\x1b[2J\\")
+
+
+@pytest.mark.parametrize("text", ["1_0", "0x10", "١٢"])
+def test_what_only_python_takes_for_a_number_is_no_setting(thomax, space, program, text):
+    """Row 3: --trials 1_0 was ten trials."""
+    for flag in ("--trials", "--seed", "--timeout"):
+        done = thomax("run", space(), flag, text, *program("print(1)"))
+        assert (done.code, f"{flag} needs" in done.err) == (2, True)
 
 
 def test_the_end_of_a_long_complaint_is_kept(thomax, space, program):

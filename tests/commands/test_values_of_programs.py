@@ -32,6 +32,16 @@ def test_anything_else_is_refused_and_shown(text):
         ValueRule().number(text, "it")
 
 
+@pytest.mark.parametrize(
+    "text", ["2024_05_17", "1_0", "0x10", "١٢", "１２", '{"value": 1_0}', '{"value": ١٢}', "1,5"]
+)
+def test_what_only_python_takes_for_a_number_is_a_failure_with_what_was_printed(text):
+    """Row 3: 2024_05_17 was the value 20240517."""
+    with pytest.raises(Failure, match=r"it needs to be a number .* got '") as caught:
+        ValueRule().number(text, "it")
+    assert repr(text) in str(caught.value)
+
+
 @pytest.mark.parametrize("text", ["nan", "-inf", '{"value": NaN}', "1e999"])
 def test_a_value_is_finite(text):
     with pytest.raises(Failure, match=r"the value was -?(nan|inf)"):

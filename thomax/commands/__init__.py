@@ -8,6 +8,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("thomax.commands.run", "optimise any program"),
     "suggest": ("thomax.commands.suggest", "propose the next points of a search"),
     "tell": ("thomax.commands.tell", "record what came of a point"),
+    "drop": ("thomax.commands.drop", "give up trials that were suggested"),
     "show": ("thomax.commands.show", "list the trials of a search"),
     "report": ("thomax.commands.report", "write a page about a search, to look at"),
     "repair": ("thomax.commands.repair", "rescue a damaged journal"),

@@ -34,6 +34,7 @@ class Evaluation:
             self._environment(params, number, own),
             (self.logs / f"{number}.out", self.logs / f"{number}.err"),
             self.timeout,
+            needs_output=lambda: self._is_printed(path, before),
         )
         try:
             self._require_success(ended)
@@ -54,8 +55,12 @@ class Evaluation:
         if ended.code > 0:
             raise Failure(f"the program ended with exit code {ended.code}")
 
+    def _is_printed(self, path: Path, before: Any) -> bool:
+        """Return whether the value is in the output: a file from earlier is not of this trial."""
+        return self.rule.file is None and _stamp(path) in (None, before)
+
     def _value(self, ended: Ended, path: Path, before: Any) -> float:
-        if _stamp(path) not in (None, before):  # a file from earlier says nothing of this trial
+        if _stamp(path) not in (None, before):
             try:
                 text = path.read_text("utf-8")
             except (OSError, ValueError) as error:
@@ -63,6 +68,14 @@ class Evaluation:
             return self.rule.number(text, str(path))
         if self.rule.file is not None:
             raise Failure(f"{path} needs to be written by the program, but was not")
+        if not ended.is_whole:
+            limit = self.processes.patience if self.timeout is None else self.timeout
+            way_on = "redirect its output, or set a longer timeout"
+            raise Failure(
+                "the output needs to end with the program, but something that the program started "
+                f"still held it open after {limit:g} s, so that its last line is not known: wait "
+                f"for it in the program, {way_on}"
+            )
         return self.rule.number(last_line(ended.output), "the last line of the output")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thomax.commands.numbers import seconds_flag
 from thomax.journal import Journal
 from thomax.locks import waiting
 
@@ -30,10 +31,13 @@ def read_journal(path: Path) -> Journal:
     return journal
 
 
-def add_wait(parser: argparse.ArgumentParser) -> None:
-    """Add the option of commands that take their turn."""
+def add_shared(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that take their turn at a journal."""
     parser.add_argument(
-        "--wait", type=float, default=60.0, metavar="SECONDS",
+        "--space", type=Path, metavar="SPACE.toml", help="the space, if the journal lacks it"
+    )
+    parser.add_argument(
+        "--wait", type=seconds_flag, default=60.0, metavar="SECONDS",
         help="for other commands that use the journal (default 60)",
     )  # fmt: skip
 
@@ -44,14 +48,39 @@ def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimize
         return make()
 
 
-def open_again(path: Path) -> "Optimizer":
-    """Open a journal with the space that its header describes."""
-    from thomax.optimizer import Optimizer  # here, because looking at a journal needs no JAX
+def open_new(path: Path, space: Path) -> "Optimizer":
+    """Open a journal with the space of a file, or create it."""
+    from thomax.commands.settings import DEFAULTS  # here: looking at a journal needs no JAX
+    from thomax.commands.spacefile import read_space_file
+    from thomax.optimizer import Optimizer
+
+    file = read_space_file(space)
+    return Optimizer(
+        file.space,
+        direction=file.settings.get("direction", DEFAULTS["direction"]),
+        seed=file.settings.get("seed"),
+        initial=file.settings.get("initial"),
+        journal=path,
+    )
+
+
+def open_again(path: Path, space: Path | None = None) -> "Optimizer":
+    """Open a journal that exists, with the space of a file or the one in the journal's header.
+
+    The header of a pool has no candidates: for run.jsonl they come from run.toml beside it.
+    """
+    from thomax.optimizer import Optimizer
 
     header = read_journal(path).header
+    beside = path.with_suffix(".toml")
+    if space is None and header["space"].get("kind") == "pool" and beside.is_file():
+        space = beside
+    if space is not None:
+        return open_new(path, space)
     if header["space"].get("kind") != "space" or header["space"].get("constraint"):
         raise ValueError(
             f"{path} needs a space that its header describes in full, got one with a pool or a "
-            "constraint function: go on with it from Python."
+            "constraint function: give --space SPACE.toml with the pool, or go on with it from "
+            "Python."
         )
     return Optimizer.open(path)

@@ -6,29 +6,40 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 KEPT = 512 * 1024  # bytes of the beginning, and of the end, of each output
 _GRACE = 2.0  # seconds between asking a program to end and ending it
-_DRAIN = 1.0  # seconds to wait for output that others than the program itself may still write
+_DRAIN = 1.0  # seconds to wait for output that nobody needs
+_POLL = 0.1  # seconds after which somebody who waits notices that the run was stopped
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: without a code its time was up."""
+    """How a program ended: without a code its time was up.
+
+    The output is whole unless something that the program has started still holds it open.
+    """
 
     code: int | None
     output: str
     errors: str
+    is_whole: bool = True
 
 
 class Processes:
-    """Run programs, from many threads if need be, until told to stop."""
+    """Run programs, from many threads if need be, until told to stop.
 
-    def __init__(self) -> None:
+    Args:
+        patience: Seconds to wait for the end of the output of a program that has ended and has
+            no time limit.
+    """
+
+    def __init__(self, patience: float = 30.0) -> None:
+        self.patience = patience
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
@@ -39,14 +50,33 @@ class Processes:
         environment: Mapping[str, str],
         logs: tuple[Path, Path],
         timeout: float | None,
+        needs_output: Callable[[], bool] = lambda: True,
     ) -> Ended:
-        """Run a program to its end, or to the end of its time; keep its output in two files."""
+        """Run a program to its end, or to the end of its time; keep its output in two files.
+
+        A program may end before its output does, which a filter of its own still writes.
+
+        Args:
+            command: The program and its arguments.
+            environment: All variables that it finds.
+            logs: The files for its output and its errors.
+            timeout: Seconds for the program and its output.
+            needs_output: Whether the end of the output is to be waited for, asked when a
+                program has ended well.
+        """
+        begin = time.monotonic()
         with contextlib.ExitStack() as files:
             targets = [files.enter_context(path.open("wb")) for path in logs]
             process = self._start(command, environment)
             captures = [_Capture(s, t) for s, t in zip(_streams(process), targets, strict=True)]
+            is_whole = True
             try:
                 code = process.wait(timeout)
+                if code == 0 and needs_output():
+                    left = self.patience if timeout is None else begin + timeout - time.monotonic()
+                    is_whole = self._is_read(captures[0], max(left, _DRAIN))
+                    if not is_whole and timeout is not None:
+                        end_groups([process])
             except subprocess.TimeoutExpired:
                 code = None
                 end_groups([process])
@@ -55,13 +85,23 @@ class Processes:
             output, errors = (capture.finish() for capture in captures)
         if code in (-signal.SIGTERM, -signal.SIGINT):
             time.sleep(0.2)  # whoever ended the program may be about to end us: that comes first
-        return Ended(code, output, errors)
+        return Ended(code, output, errors, is_whole)
 
     def stop(self) -> None:
         """End what runs, and start nothing any more."""
         with self._lock:
             self._stopped = True
         end_groups([*self._running])
+
+    def _is_read(self, capture: "_Capture", seconds: float) -> bool:
+        """Wait for the end of an output; one that ends because we ended the writer is cut off."""
+        end = time.monotonic() + seconds
+        while capture.is_open:
+            left = end - time.monotonic()
+            if left <= 0 or self._stopped:
+                return False
+            capture.wait(min(left, _POLL))
+        return not self._stopped
 
     def _start(
         self, command: Sequence[str], environment: Mapping[str, str]
@@ -124,9 +164,18 @@ class _Capture:
                 self._end += chunk
                 del self._end[:-KEPT]
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be more to come."""
+        return self._thread.is_alive()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the stream, for so long at most."""
+        self._thread.join(seconds)
+
     def finish(self) -> str:
         """Return the end of what was written, and complete the file."""
-        self._thread.join(_DRAIN)
+        self.wait(_DRAIN)
         end, beyond = bytes(self._end), self._total - KEPT
         if beyond > KEPT:
             self._write(b"\n[... %d bytes left out ...]\n" % (beyond - KEPT))

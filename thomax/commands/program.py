@@ -9,6 +9,7 @@ An inactive parameter is left out, and takes the flag in front of its placeholde
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -76,10 +77,10 @@ class Program:
 
     def line(self, params: Mapping[str, Any], number: int) -> str:
         """Return what to paste into a shell to evaluate a trial again."""
-        command = shlex.join(self.command(params, number))
+        command = " ".join(map(_quoted, self.command(params, number)))
         if not self.by_environment:
             return command
-        values = [f"{variable(n)}={shlex.quote(as_text(v))}" for n, v in params.items()]
+        values = [f"{variable(n)}={_quoted(as_text(v))}" for n, v in params.items()]
         return " ".join(["env", *values, command])
 
     @property
@@ -123,6 +124,17 @@ def variable(name: str) -> str:
         'THOMAX_MAX_DEPTH'
     """
     return "THOMAX_" + re.sub(r"\W", "_", name, flags=re.ASCII).upper()
+
+
+def _quoted(word: str) -> str:
+    """Quote a word for a shell, with nothing in it that does something to the terminal."""
+    if word.replace("\n", "").isprintable():
+        return shlex.quote(word)
+    octal = "".join(
+        c if c.isprintable() and c not in "'\\" else "".join(f"\\{b:03o}" for b in os.fsencode(c))
+        for c in word
+    )
+    return f"$'{octal}'"
 
 
 def _flag(name: str, text: str) -> list[str]:

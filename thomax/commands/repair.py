@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from thomax.commands.numbers import whole_flag
+from thomax.commands.texts import say
 from thomax.salvage import repair
 
 EXAMPLES = """examples:
@@ -17,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--space", type=Path, metavar="SPACE.toml", help="the space, if the first line is lost"
     )
-    parser.add_argument("--seed", type=int, help="the seed, if the first line is lost")
+    parser.add_argument("--seed", type=whole_flag, help="the seed, if the first line is lost")
     direction = parser.add_mutually_exclusive_group()
     for word in ("minimize", "maximize"):
         direction.add_argument(
@@ -35,10 +37,10 @@ def _repair(options: argparse.Namespace) -> None:
     kept, dropped = repair(path, _header(options))
     new = set(path.parent.glob(f"{path.name}.damaged-*")) - copies
     if not new:
-        print(f"{options.journal} is sound: its {kept} records were left as they are")
+        say(f"{options.journal} is sound: its {kept} records were left as they are")
         return
-    print(f"{options.journal}: kept {kept} records, dropped {dropped} broken pieces or copies")
-    print(f"the damaged file is {new.pop()}")
+    say(f"{options.journal}: kept {kept} records, dropped {dropped} broken pieces or copies")
+    say(f"the damaged file is {new.pop()}")
 
 
 def _header(options: argparse.Namespace) -> dict[str, object] | None:

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 
 from thomax.commands.journals import read_journal
+from thomax.commands.numbers import seconds_flag
+from thomax.commands.texts import say
 from thomax.report import follow, write_report
 
 EXAMPLES = """examples:
@@ -20,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--follow",
-        type=float,
+        type=seconds_flag,
         metavar="SECONDS",
         help="look that often whether the journal has grown, until Ctrl-C",
     )
@@ -34,7 +36,7 @@ def report(options: argparse.Namespace) -> None:
         raise ValueError(f"--output needs the path of a file, got the folder {output}.")
     if options.follow is None:
         read_journal(options.journal)
-        print(f"wrote {write_report(options.journal, output)}")
+        say(f"wrote {write_report(options.journal, output)}")
         return
-    print(f"writing {output} whenever {options.journal} grows; stop with Ctrl-C", flush=True)
+    say(f"writing {output} whenever {options.journal} grows; stop with Ctrl-C")
     follow(options.journal, output, every=options.follow)

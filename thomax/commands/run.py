@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from thomax.commands.evaluation import Evaluation
+from thomax.commands.numbers import number_in, whole_in
+from thomax.commands.points import Points
 from thomax.commands.program import Program, require_program
 from thomax.commands.settings import DEFAULTS, RULES, check_setting
 from thomax.commands.spacefile import SpaceFile, read_space_file
 from thomax.commands.summaries import counts_text, summary
 from thomax.commands.supervision import supervise
-from thomax.commands.texts import cell
+from thomax.commands.texts import cell, say
 from thomax.commands.values import ValueRule
 from thomax.journal import Trial
 from thomax.optimizer import Optimizer
@@ -67,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     settings = _settings(options, file)
     rule = ValueRule.parse(settings["value"]) if "value" in settings else ValueRule()
     rule.check_jobs(settings["jobs"])
-    names = tuple(file.space.parameters)
+    names = tuple(Points(file.space).names)
     require_program(options.program)
     program = Program(tuple(options.program), names, settings["as"] == "env")
     journal = Path(settings["journal"])
@@ -89,20 +91,16 @@ def run(options: argparse.Namespace) -> int:
     found["command"] = program.line(best["params"], best["number"]) if best else None
     code, why = _ending(found, trials)
     with suppress(BrokenPipeError):  # whoever reads may be gone: how it ended stays the same
-        print(json.dumps(found) if options.json else _text(found, trials, logs), flush=True)
+        say(json.dumps(found) if options.json else _text(found, trials, logs))
         if why:
-            print(f"thomax: {why}", file=sys.stderr)
+            say(f"thomax: {why}", file=sys.stderr)
     return code
 
 
 def _number(text: str) -> int | float | str:
     """Return a number if it is one; the rules of the settings say what is wrong otherwise."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    whole, number = whole_in(text), number_in(text)
+    return text if number is None else number if whole is None else whole
 
 
 def _settings(options: argparse.Namespace, file: SpaceFile) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from thomax.commands.journals import read_journal
+from thomax.commands.numbers import whole_flag
 from thomax.commands.summaries import counts_text, ranked, summary, trial_row
-from thomax.commands.texts import table
+from thomax.commands.texts import say, table
 from thomax.history import History
 from thomax.journal import Trial
 
@@ -22,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `thomax show`."""
     parser.description, parser.epilog = "List the best trials of a search.", EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="how many (default 10)")
+    parser.add_argument(
+        "--top", type=whole_flag, default=10, metavar="N", help="how many (default 10)"
+    )
     parser.add_argument("--all", action="store_true", help="all trials, in their order")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(act=show)
@@ -38,16 +41,16 @@ def show(options: argparse.Namespace) -> None:
     best_first = ranked(trials, found["direction"])
     chosen = trials if options.all else best_first[: options.top]
     if options.json:
-        print(json.dumps({**found, "trials": [asdict(trial) for trial in chosen]}))
+        say(json.dumps({**found, "trials": [asdict(trial) for trial in chosen]}))
     else:
         _print(found, chosen, hidden=len(trials) - len(chosen))
 
 
 def _print(found: dict[str, Any], chosen: list[Trial], hidden: int) -> None:
-    print(f"{found['journal']}: {counts_text(found['counts'])}, {found['direction']}")
+    say(f"{found['journal']}: {counts_text(found['counts'])}, {found['direction']}")
     if found["best"]:
         print(f"best: {found['best']['value']:.6g} (trial {found['best']['number']})")
     if chosen:
-        print(f"\n{table([trial_row(trial) for trial in chosen])}")
+        say(f"\n{table([trial_row(trial) for trial in chosen])}")
     if hidden:
-        print(f"({hidden} more: thomax show {shlex.quote(str(found['journal']))} --all)")
+        say(f"({hidden} more: thomax show {shlex.quote(str(found['journal']))} --all)")

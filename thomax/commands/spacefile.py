@@ -7,6 +7,8 @@ trials = 100
 lr = {type = "float", low = 1e-5, high = 1e-1, log = true}
 act = {type = "categorical", choices = ["relu", "tanh"]}
 slope = {type = "float", low = 0, high = 1, when = {act = "relu"}}
+
+In place of [parameters], a table [pool] with file = "candidates.csv" lists the points.
 """
 
 import tomllib
@@ -14,8 +16,10 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from thomax.commands.candidates import read_pool
 from thomax.commands.settings import RULES, check_setting
 from thomax.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
+from thomax.pools import Pool
 from thomax.spaces import Space
 from thomax.spelling import nearest
 
@@ -29,26 +33,34 @@ class SpaceFile:
     """What a space file says; `settings` holds only those that stand in it."""
 
     path: Path
-    space: Space
+    space: Space | Pool
     settings: dict[str, Any]
 
 
 def read_space_file(path: Path) -> SpaceFile:
     """Read a space file, or say in one sentence which key of it is wrong."""
     content = _parsed(path)
-    tables = content.pop("parameters", None)
-    if not isinstance(tables, dict) or not tables:
+    tables, pool = content.pop("parameters", None), content.pop("pool", None)
+    if pool is not None and tables is not None:
+        raise ValueError(f"{path} needs either [parameters] or [pool], got both.")
+    if pool is None and (not isinstance(tables, dict) or not tables):
         raise ValueError(
             f"{path} needs a table [parameters] with at least one parameter, "
-            'such as x = {type = "float", low = 0, high = 1}.'
+            'such as x = {type = "float", low = 0, high = 1}, or a table [pool] with a file.'
         )
     for key, value in content.items():
         if key not in RULES:
             raise ValueError(f"{path}: the key {key!r} is unknown: {nearest(key, RULES)}")
         check_setting(f"{path}: {key}", key, value)
+    if pool is not None:
+        return SpaceFile(path, read_pool(f"{path}: [pool]", path.parent, pool), content)
+    return SpaceFile(path, _space(path, tables), content)
+
+
+def _space(path: Path, tables: dict[str, Any]) -> Space:
     parameters = {name: _parameter(f"{path}: {name!r}", name, t) for name, t in tables.items()}
     try:
-        return SpaceFile(path, Space(parameters), content)
+        return Space(parameters)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -2,19 +2,24 @@
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
-from thomax.commands.journals import add_wait, open_again, opened_in_turn
-from thomax.commands.settings import DEFAULTS
-from thomax.commands.spacefile import read_space_file
+from thomax.commands.journals import add_shared, open_again, open_new, opened_in_turn
+from thomax.commands.numbers import whole_flag
+from thomax.commands.outcomes import RESERVED
+from thomax.commands.points import Points
+from thomax.commands.sheets import write_sheet
 from thomax.commands.summaries import param_cells
-from thomax.commands.texts import table
+from thomax.commands.texts import say, table
+from thomax.journal import Trial
 from thomax.optimizer import Optimizer
 
 EXAMPLES = """examples:
   thomax suggest search.jsonl --space space.toml -n 4
-  thomax suggest search.jsonl --json"""
+  thomax suggest search.jsonl --json
+  thomax suggest search.jsonl -n 8 --csv plan.csv"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,43 +27,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Propose points; `thomax tell` records what came of them."
     parser.epilog = EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
-    parser.add_argument(
-        "--space", type=Path, metavar="SPACE.toml", help="the space: needed the first time"
+    parser.add_argument("-n", type=whole_flag, default=1, help="how many (default 1)")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--json", action="store_true", help="print a JSON object a line")
+    way.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write a table to be filled in: `tell --from`"
     )
-    parser.add_argument("-n", type=int, default=1, help="how many (default 1)")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
-    add_wait(parser)
+    parser.add_argument(
+        "--decimal-comma", action="store_true",
+        help="in the table: 0,5 for 0.5, and semicolons between cells",
+    )  # fmt: skip
+    add_shared(parser)
     parser.set_defaults(act=_suggest)
 
 
 def _suggest(options: argparse.Namespace) -> None:
     if options.n < 1:
         raise ValueError(f"-n needs a whole number >= 1, got {options.n}.")
-    with opened_in_turn(
-        lambda: _opened(options.journal, options.space), options.wait
-    ) as optimizer:
+    if options.decimal_comma and options.csv is None:
+        raise ValueError("--decimal-comma needs --csv FILE: it is about the table.")
+    with opened_in_turn(lambda: _opened(options), options.wait) as optimizer:
+        columns = Points(optimizer.space).names
+        if options.csv is not None:
+            _require_writable(options.csv, columns)
         trials = optimizer.ask(options.n)
     if len(trials) < options.n:
-        print("thomax: every point of the space has been proposed", file=sys.stderr)
-    if options.json:
+        say("thomax: every point of the space has been proposed", file=sys.stderr)
+    if options.csv is not None and trials:
+        _write(options, columns, trials)
+    elif options.json:
         for trial in trials:
             print(json.dumps({"number": trial.number, "params": trial.params}))
     elif trials:
-        print(table([{"trial": str(t.number)} | param_cells(t, ("trial",)) for t in trials]))
+        say(table([{"trial": str(t.number)} | param_cells(t, ("trial",)) for t in trials]))
 
 
-def _opened(journal: Path, space: Path | None) -> Optimizer:
-    if space is None and not journal.exists():
+def _opened(options: argparse.Namespace) -> Optimizer:
+    journal, space = options.journal, options.space
+    if not journal.exists():
+        if space is None:
+            raise ValueError(
+                f"The journal {journal} does not exist: give --space SPACE.toml to create it."
+            )
+        return open_new(journal, space)
+    return open_again(journal) if space is None else open_new(journal, space)
+
+
+def _require_writable(path: Path, columns: list[str]) -> None:
+    """Refuse before anything is proposed what cannot be written."""
+    if path.exists():
+        raise ValueError(f"--csv needs a new file, got {path}, which may hold values: rename it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--csv needs a file in a folder that exists, got {path}.")
+    if taken := [name for name in RESERVED if name in columns]:
         raise ValueError(
-            f"The journal {journal} does not exist: give --space SPACE.toml to create it."
+            f"--csv needs the column {taken[0]!r} for itself, got a parameter of that name: "
+            "rename the parameter, or use --json."
         )
-    if space is None:
-        return open_again(journal)
-    file = read_space_file(space)
-    return Optimizer(
-        file.space,
-        direction=file.settings.get("direction", DEFAULTS["direction"]),
-        seed=file.settings.get("seed"),
-        initial=file.settings.get("initial"),
-        journal=journal,
-    )
+
+
+def _write(options: argparse.Namespace, columns: list[str], trials: list[Trial]) -> None:
+    rows = [[t.number, *[t.params.get(name, "") for name in columns], ""] for t in trials]
+    try:
+        write_sheet(options.csv, [["number", *columns, "value"], *rows], options.decimal_comma)
+    except OSError as error:
+        numbers = ", ".join(str(t.number) for t in trials)
+        raise OSError(
+            f"{options.csv} could not be written ({error.strerror}). The trials {numbers} are "
+            f"pending: `thomax show {options.journal} --all --json` has their params."
+        ) from error
+    again = shlex.join(["thomax", "tell", str(options.journal), "--from", str(options.csv)])
+    many = f"{len(trials)} point{'' if len(trials) == 1 else 's'}"
+    say(f"wrote {many} to {options.csv}: fill in the column value, then {again}")

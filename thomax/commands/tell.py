@@ -4,10 +4,20 @@ import argparse
 import json
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from thomax.commands.journals import add_wait, open_again, opened_in_turn
-from thomax.commands.outcomes import Outcome, number_of, read_outcomes, tell_all
+from thomax.commands.journals import add_shared, open_again, opened_in_turn
+from thomax.commands.numbers import whole_in
+from thomax.commands.outcomes import (
+    Outcome,
+    Outcomes,
+    Told,
+    read_outcomes,
+    tell_outcomes,
+    value_in,
+)
+from thomax.commands.texts import say
+from thomax.pools import Pool
 from thomax.spaces import Space
 
 EXAMPLES = """examples:
@@ -39,18 +49,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", type=Path, dest="file", metavar="FILE", help="many at once, .csv or .jsonl"
     )
-    add_wait(parser)
+    parser.add_argument(
+        "--as-run",
+        action="store_true",
+        help="with --from: record trials with the params of the file, where these differ",
+    )
+    parser.add_argument(
+        "--allow-repeats",
+        action="store_true",
+        help="with --from: record points once more with a value that they have already",
+    )
+    add_shared(parser)
     parser.set_defaults(act=_tell)
 
 
 def _tell(options: argparse.Namespace) -> None:
-    with opened_in_turn(lambda: open_again(options.journal), options.wait) as optimizer:
-        told = tell_all(optimizer, _outcomes(options, cast(Space, optimizer.space)))
-    words = f"{len(told)} trials" if len(told) != 1 else f"trial {told[0].number}"
-    print(f"recorded {words} in {options.journal}")
+    opened = opened_in_turn(lambda: open_again(options.journal, options.space), options.wait)
+    with opened as optimizer:
+        outcomes = _outcomes(options, optimizer.space)
+        told = tell_outcomes(
+            optimizer,
+            outcomes.found,
+            as_run=options.as_run,
+            # One point on the command line is told on purpose.
+            allow_repeats=options.allow_repeats or options.file is None,
+        )
+    say(_words(told, outcomes.blank, options.journal))
 
 
-def _outcomes(options: argparse.Namespace, space: Space) -> list[Outcome]:
+def _words(told: Told, blank: int, journal: Path) -> str:
+    count = len(told.trials)
+    what = f"trial {told.trials[0].number}" if count == 1 else f"{count or 'no'} trials"
+    parts = [f"recorded {what} in {journal}"]
+    if told.before:
+        parts.append(f"{told.before} had been recorded before")
+    if blank:
+        parts.append(f"skipped {blank} row{'' if blank == 1 else 's'} without a value")
+    return "; ".join(parts)
+
+
+def _outcomes(options: argparse.Namespace, space: Space | Pool) -> Outcomes:
     given = [options.outcome, options.params, options.file]
     if sum(bool(way) for way in given) != 1:
         raise ValueError("tell needs one of NUMBER, --params JSON and --from FILE.")
@@ -58,24 +96,28 @@ def _outcomes(options: argparse.Namespace, space: Space) -> list[Outcome]:
         if options.failed is not None:
             raise ValueError("--from takes no --failed: the file has errors in it.")
         return read_outcomes(options.file, space)
+    if options.as_run or options.allow_repeats:
+        raise ValueError("--as-run and --allow-repeats need --from FILE.")
     trial, *values = options.params or options.outcome
     if len(values) != (options.failed is None):
         raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
-    target = _params(trial) if options.params else _number(trial)
-    value = number_of(values[0], "tell") if values else None
-    return [Outcome("tell", target, value, options.failed)]
+    value = value_in(values[0], "tell") if values else None
+    if options.params:
+        return Outcomes([Outcome("tell", None, value, options.failed, _params(trial))])
+    return Outcomes([Outcome("tell", _number(trial), value, options.failed)])
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
+    number = whole_in(text)
+    if number is None or number < 0:
         raise ValueError(f"NUMBER needs to be the whole number of a trial, got {text!r}.")
-    return int(text)
+    return number
 
 
 def _params(text: str) -> dict[str, Any]:
     try:
         params = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         params = None
     if not isinstance(params, dict):
         raise ValueError(f"--params needs a JSON object such as '{{\"x\": 1}}', got {text!r}.")

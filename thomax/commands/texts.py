@@ -1,7 +1,7 @@
 """Values and tables as text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 _WIDEST = 40  # characters of a cell
 
@@ -11,10 +11,35 @@ def as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def harmless(text: str) -> str:
+    """Return a text whose characters are all shown: no colours, no moves of the cursor.
+
+    Ends of lines stay, whatever system they are of.
+
+    Example:
+        >>> print(harmless("it \\x1b[31mbroke\\r\\nbadly"))
+        it \\x1b[31mbroke
+        badly
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ").split("\n")
+    return "\n".join(map(_escaped, lines))
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print what may hold others' words: a program's output, the names of files."""
+    print(harmless(text), file=file, flush=True)
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
 def cell(value: Any) -> str:
     """Return a value for a table: short, and nothing in it that moves the terminal's cursor."""
     text = f"{value:.6g}" if isinstance(value, float) else as_text(value)
-    text = text if text.isprintable() else repr(text)[1:-1]
+    text = _escaped(text)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thomax.commands.numbers import number_in
 from thomax.commands.program import NUMBER
 
 
@@ -79,10 +80,8 @@ def last_line(output: str) -> str:
 
 
 def _number_or_object(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return json.loads(text)
+    number = number_in(text)
+    return json.loads(text) if number is None else number
 
 
 def _item(found: dict[str, Any], key: str) -> Any:

@@ -331,7 +331,8 @@ def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
     data = Data(data.x[best], data.y[best]).in_canonical_order()
     known = _Known.of(policy, data)
     x = known.x[: known.n]
-    distances = cdist(*[data.x.reshape(known.n, -1)] * 2) / (2 * math.sqrt(known.dimension))
+    flat = data.x.reshape(known.n, known.dimension)
+    distances = cdist(flat, flat) / (2 * math.sqrt(known.dimension))
     targets = known.standard.targets / known.prior.amplitude
     K = gram(exact_ntk(policy.network), x, x)
     return posterior.evidence_of_noise(K, distances, targets, known.prior.noise_std)

@@ -157,6 +157,6 @@ def batches_of(records: Iterable[Mapping[str, Any]]) -> Batches:
     for record in records:
         if "ask" in record:
             batches[-1].append(record["ask"])
-        elif batches[-1] and ("tell" in record or "add" in record):
+        elif batches[-1] and record.keys() & {"tell", "add", "all"}:
             batches.append([])
     return [batch for batch in batches if batch]

@@ -1,0 +1,53 @@
+"""Numbers that come as text: from a flag, a table, or a program's output.
+
+Python's `float` and `int` read more than people mean by a number: 2024_05_17 is 20240517 to them,
+and any script's digits are digits.
+"""
+
+import argparse
+import math
+import re
+
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")  # Python refuses to read whole numbers without end
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a text is, or None; nan and inf are numbers here.
+
+    Example:
+        >>> number_in(" -1e-3 "), number_in("2024_05_17")
+        (-0.001, None)
+    """
+    text = text.strip()
+    is_number = _DECIMAL.fullmatch(text) or _SPECIAL.fullmatch(text)
+    return float(text) if is_number else None
+
+
+def whole_in(text: str) -> int | None:
+    """Return the whole number that a text is, 3 also for 3.0, or None.
+
+    Example:
+        >>> whole_in("3"), whole_in("3.0"), whole_in("3.5")
+        (3, 3, None)
+    """
+    if _WHOLE.fullmatch(text.strip()):
+        return int(text)
+    number = number_in(text)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def whole_flag(text: str) -> int:
+    """Read a flag's whole number; argparse names the flag when this raises."""
+    if not _WHOLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"needs a whole number, got {text!r}")
+    return int(text)
+
+
+def seconds_flag(text: str) -> float:
+    """Read a flag's seconds; inf is for ever."""
+    number = number_in(text)
+    if number is None or math.isnan(number) or number < 0:
+        raise argparse.ArgumentTypeError(f"needs seconds >= 0, got {text!r}")
+    return number
