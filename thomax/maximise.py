@@ -258,22 +258,25 @@ def _search(
         return not chosen_before and not _is_among(row, space, exclude)
 
     for group in _groups(score):
-        for ranked in _climbed(rng, group, space, search, candidates, restarts):
+        for i, ranked in enumerate(_climbed(rng, group, space, search, candidates, restarts)):
             if sure and not any(map(is_new, ranked[:1])):
                 return None
             point = next(filter(is_new, ranked), None)
             if point is None:
-                point = next(filter(is_new, _others(rng, space, known)), None)
+                others = _sample(rng, space, search.candidates, known)
+                point = next(filter(is_new, _others(group, i, space, others)), None)
             if point is not None:
                 chosen.append(point)
     return chosen
 
 
-def _others(
-    rng: np.random.Generator, space: Space, known: np.ndarray | tuple[()]
-) -> Iterator[np.ndarray]:
-    """Yield random points, then all that a finite space has, unless they are too many to list."""
-    yield from _sample(rng, space, 1000, known)
+def _others(score: Any, i: int, space: Space, points: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield random points, the best of draw i first, then all that a finite space has.
+
+    A space with too many points to list has no others.
+    """
+    values = evaluate(score, points.astype(np.float32))[i]
+    yield from points[np.argsort(-values, kind="stable")]
     if space.can_be_listed:
         yield from (row for _, rows in space.chunks(_ROWS) for row in rows)
 

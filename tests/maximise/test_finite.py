@@ -111,7 +111,7 @@ def test_few_draws_are_evaluated_at_once(monkeypatch):
     monkeypatch.setattr(module, "evaluate", evaluate)
     for space in (CUBE, Pool(rng(3).normal(size=(50, 6)))):
         maximise(rng(), bowl(*[INSIDE] * 40), space, search=QUICK)
-    assert sizes == [13, 13, 14] * 2
+    assert {*sizes} == {13, 14}  # some draws have the same maximum, and look again
 
 
 def test_the_last_points_that_a_tight_constraint_allows_are_found(monkeypatch):
