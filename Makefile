@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-oldest test-integrations test-experiments audit lint docs \
 	bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
-	bench-initial bench-scale battery clean
+	bench-initial bench-scale bench-failures battery clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench-draws  time posterior draws against gradient descent"
 	@echo "make bench-ask    time suggestions beside Optuna's samplers"
 	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
+	@echo "make bench-failures what failed evaluations cost, told or dropped (1 h)"
 	@echo "make bench-initial how many points should come before the model (1 h)"
 	@echo "make bench-scale  time and memory of large problems, beside Optuna and BoTorch (25 min)"
 	@echo "make bench-paper  run the paper's experiments and judge its claims (hours)"
@@ -94,6 +95,9 @@ bench-ask: $(VENV)/.installed-bench
 
 bench-optuna: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/optuna_samplers.py $(if $(QUICK),--quick)
+
+bench-failures: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/failures.py $(if $(QUICK),--quick)
 
 bench-scale: $(VENV)/.installed-rivals
 	$(BIN)/python -m benchmarks.scale $(if $(QUICK),--quick)

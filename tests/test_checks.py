@@ -62,7 +62,9 @@ def test_what_is_wrong_with_a_setting_is_said_in_a_sentence(make, sentence):
 
 
 @pytest.mark.parametrize(
-    "score", [lambda x: x, {"values": np.zeros(2)}, np.zeros((2, 3)), None], ids=repr
+    "score",
+    [lambda x: x, {"values": np.zeros(2)}, np.zeros((2, 3)), None],
+    ids=["function", "dict", "array", "nothing"],
 )
 def test_a_policy_that_returns_no_score_is_told_what_one_is(score):
     """A function, for example, ended in an error about the length of a leaf."""

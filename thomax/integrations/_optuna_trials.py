@@ -54,8 +54,8 @@ def history_of(study: Any, trials: Iterable[Any], view: View, number: int) -> Hi
 def observed_value(trial: Any) -> float:
     """Return a finished trial's value, NaN if it has failed.
 
-    An infeasible trial counts as failed: its value may be excellent and must not attract, and
-    models learn failures as the worst value seen. A pruned one counts by its last report.
+    An infeasible trial counts as failed: its value may be excellent and must not attract. A pruned
+    one counts by its last report, and without any as failed.
     """
     if trial.state == TrialState.FAIL or not is_feasible(trial):
         return math.nan
