@@ -15,7 +15,7 @@ LEVELS = [
     {"blas", "checks", "compilation", "data", "draws", "evidence", "failures", "features",
      "kernels", "keys", "networks", "posterior", "prior", "quasi_newton", "sequences", "spelling",
      "tangents", "theory", "training"},
-    {"policies", "parameters", "scales", "counting", "feasibility", "spaces", "pools"},
+    {"policies", "parameters", "scales", "counting", "perturbation", "spaces", "pools"},
     {"design", "files", "history", "maximise", "journal", "lines", "locks", "notebook", "outcomes",
      "salvage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts", "workers"},

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thomax.counting import Indices, Numbering
-from thomax.feasibility import perturbed
+from thomax.perturbation import perturbed
 from thomax.parameters import (
     Array,
     Bool,

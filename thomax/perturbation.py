@@ -1,4 +1,4 @@
-"""Feasibility: more points that a constraint allows, found from a few that it allows.
+"""More points that a constraint allows, found from a few that it allows.
 
 Where a constraint refuses nearly all random points, those that it allows mostly lie close together
 (a small region) or along a surface (shares that sum to one). So the known ones are moved, what the
