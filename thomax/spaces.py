@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thomax.counting import Indices, Numbering
-from thomax.perturbation import perturbed
 from thomax.parameters import (
     Array,
     Bool,
@@ -34,6 +33,7 @@ from thomax.parameters import (
     Parameter,
     shortened,
 )
+from thomax.perturbation import perturbed
 from thomax.pools import Pool
 
 Params = dict[str, Any]

@@ -160,7 +160,7 @@ def _candidates(sheet: Sheet, content: Content) -> None:
 
 def _failures(sheet: Sheet, content: Content) -> None:
     failed = content.run.failed
-    how = "Trials that ended without a value. They tell where evaluations fail, not what they are worth."
+    how = "Trials that ended without a value. They teach the model where evaluations fail."
     if not failed:
         sheet.add("failures", "Failures", how, "<p>None.</p>")
         return
