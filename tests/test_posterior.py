@@ -81,3 +81,20 @@ def test_a_singular_kernel_matrix_gets_just_enough_jitter():
     np.testing.assert_allclose(factor.lower @ factor.lower.T, K, atol=1e-8)
     with pytest.raises(np.linalg.LinAlgError, match="not a kernel"):
         posterior.Factor(-np.eye(2), 0.0)
+
+
+def test_noise_is_seen_where_points_are_close_and_nowhere_else():
+    """Row 6: a rough function and noise are the same until points come close together."""
+    rng = np.random.default_rng(0)
+    apart = np.linspace(0, 1, 8)
+    pairs = np.concatenate([apart, apart + 1e-3])
+
+    def evidence(x, rough):
+        K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+        return posterior.evidence_of_noise(K, np.abs(x[:, None] - x), np.sin(3 * x) + rough, 0.3)
+
+    noise = 0.3 * rng.normal(size=16)
+    assert evidence(pairs, noise) > 3
+    assert evidence(pairs, np.tile(noise[:8], 2)) < -3  # the same again: a function
+    assert abs(evidence(apart, noise[:8])) < 1
+    assert evidence(np.concatenate([apart, apart]), noise) > 3

@@ -300,6 +300,17 @@ def test_a_lucky_outlier_is_observed_best_but_not_recommended():
     assert search.recommend().state == "complete"
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_of_an_exact_objective_the_best_trial_is_recommended(direction):
+    """Row 6: a rough function is not noise; no worse trial is preferred to one that was seen."""
+    rng = np.random.default_rng(0)
+    search = Optimizer({f"x{i}": Float(-2, 2) for i in range(4)}, direction=direction, seed=0)
+    for x in rng.uniform(-2, 2, (40, 4)):
+        value = float(480 + (x**2 - 10 * np.cos(2 * np.pi * x)).sum())
+        search.tell({f"x{i}": float(v) for i, v in enumerate(x)}, value)
+    assert search.recommend() == search.best
+
+
 @pytest.mark.parametrize("policy", [Random(), Sobol(), GPUCB(), NeuralUCB(MLP(width=16))])
 def test_a_policy_without_draws_recommends_by_the_default_model(policy):
     """Random scores would name any trial, and a bound one that is little known."""

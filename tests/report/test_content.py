@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from thomax import Trial
+from thomax.report import content
 from thomax.report.content import best_so_far, grouped_reasons, reason_of
 from thomax.suggest import as_model
 
@@ -27,9 +28,12 @@ def test_beliefs_are_means_and_deviations_of_the_models_draws(mixed, mixed_conte
         assert std == pytest.approx(draws[:, i].std(ddof=1), rel=1e-3)
 
 
-def test_the_recommended_trial_has_the_best_mean(mixed_content):
+def test_with_noise_the_recommended_trial_has_the_best_mean(mixed_content, monkeypatch):
+    """Row 6: and without, it is the best observed one, as of `Optimizer.recommend`."""
+    assert mixed_content.recommended == mixed_content.best
+    monkeypatch.setattr(content, "shows_noise", lambda *_: True)
     best = min(mixed_content.beliefs, key=lambda n: mixed_content.beliefs[n][0])
-    assert mixed_content.recommended.number == best
+    assert content._preferred(mixed_content.run, mixed_content.beliefs)[0].number == best
 
 
 def test_the_best_so_far_never_gets_worse(mixed, mixed_content):

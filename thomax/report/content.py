@@ -19,6 +19,7 @@ from thomax.report.importance import Importance, importance_of
 from thomax.report.run import Run, value_of
 from thomax.report.slices import Pair, Slice, cuts_of
 from thomax.spaces import Space
+from thomax.suggest import shows_noise
 
 MOST_BEST, MOST_PICTURES = 20, 12
 _RANDOM_POINTS, _RANDOM_CANDIDATES = 21, 22  # streams of the seed's key
@@ -51,9 +52,7 @@ def gather(run: Run) -> Content:
     """Ask the model everything that the page shows."""
     belief = belief_of(run)
     beliefs = _at_trials(run, belief)
-    preferred = sorted(
-        run.complete, key=lambda t: -run.sign * beliefs[t.number][0] if beliefs else 0
-    )
+    preferred = _preferred(run, beliefs)
     importance, candidates = None, None
     slices: list[Slice] = []
     pairs: list[Pair] = []
@@ -83,6 +82,13 @@ def gather(run: Run) -> Content:
         reasons=grouped_reasons([reason_of(t) for t in run.failed]),
         diagnostics=diagnose(run),
     )
+
+
+def _preferred(run: Run, beliefs: dict[int, tuple[float, float]]) -> list[Trial]:
+    """Return the trials as the model ranks them, or by their values where these show no noise."""
+    if run.space is None or not beliefs or not shows_noise(run.space, run.data()):
+        return run.by_value
+    return sorted(run.complete, key=lambda t: -run.sign * beliefs[t.number][0])
 
 
 def reason_of(trial: Trial) -> str:

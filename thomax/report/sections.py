@@ -47,11 +47,12 @@ def _recommended(content: Content, best: Trial) -> str:
     if trial is None:
         return f"<p>{_why_no_model(content)}</p>{params_json(best)}"
     if trial == best:
-        return f"<p>The same trial: the model, too, expects most of it.</p>{params_json(best)}"
+        return f"<p>The same trial.</p>{params_json(best)}"
     return (
         f"{big(number(content.beliefs[trial.number][0]))}<p>expected of trial {trial.number}, "
         f"where {number(value_of(trial))} was observed. With noise the best observed value "
-        f"flatters; the posterior mean does so less.</p>{params_table(trial)}{params_json(trial)}"
+        "is an overestimate; the posterior mean is less of one.</p>"
+        f"{params_table(trial)}{params_json(trial)}"
     )
 
 
