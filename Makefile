@@ -6,13 +6,14 @@ QUICK ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-oldest test-integrations test-experiments audit lint docs \
+.PHONY: help demo test test-slow test-oldest test-integrations test-experiments audit lint docs \
 	bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
 	bench-initial bench-scale bench-failures battery clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
-	@echo "make test         run the tests"
+	@echo "make test         run the tests that take little time"
+	@echo "make test-slow    run the others: statistics, whole searches, examples, benchmarks"
 	@echo "make test-integrations  run those that start PostgreSQL, Ray, Dask and a browser"
 	@echo "make test-experiments   run every experiment of the paper with a tiny budget (5 min)"
 	@echo "make test-oldest  run some of them with the oldest supported versions of everything"
@@ -40,7 +41,10 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --ignore=tests/heavy --ignore=tests/experiments
+	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore=tests/heavy --ignore=tests/experiments
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/heavy --ignore=tests/experiments
 
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
 OLDEST := .venv-oldest

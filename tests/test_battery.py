@@ -7,6 +7,7 @@ from battery.page import PAGE, page
 from battery.part import run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_of_the_battery_holds(name):
     part = run(name, short=True)

@@ -60,6 +60,7 @@ def test_a_cache_of_the_users_own_is_left_alone(monkeypatch, tmp_path):
 DRAW = "import thomax; thomax.STOBNTSLinear(thomax.MLP(1, 8))(0, thomax.Data([[0.0]], [1.0]))"
 
 
+@pytest.mark.slow
 def test_a_second_process_finds_what_the_first_compiled(tmp_path):
     environment = {**os.environ, "THOMAX_CACHE": str(tmp_path)}
     subprocess.run([sys.executable, "-c", DRAW], env=environment, check=True)
@@ -219,6 +220,7 @@ def test_proposals_do_not_depend_on_the_settings_of_jax(setting):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_damaged_entries_are_removed_once_and_written_anew(tmp_path):
     """Row 17: each cost a warning in every later process."""
     environment = {**os.environ, "THOMAX_CACHE": str(tmp_path)}

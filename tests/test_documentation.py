@@ -53,6 +53,7 @@ def test_a_code_block_of_the_readme_runs(block, tmp_path):
     assert run.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_blocks_of_a_page_run_one_after_the_other(page, tmp_path):
     code = "\n".join(blocks(ROOT / "docs" / page))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.slow
 PICTURES = {
     "01_posterior_draws.py": ["--output", "draws.png"],
     "02_figure_1.py": ["--output", "figure.png", "--trials", "7", "--draws", "4"],

@@ -137,6 +137,7 @@ def regret(fails, seed, tell_failure, trials=22):
     return -search.best.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.15, 0.5])
 def test_random_failures_cost_little(rate):
     """Row 1: at most ten times the regret of the same run with those trials dropped."""
@@ -160,6 +161,7 @@ def test_after_the_first_success_the_search_stays_where_it_was():
         assert (proposed.mean(axis=1) < 0.45).all()
 
 
+@pytest.mark.slow
 def test_an_option_that_always_fails_is_left():
     search = Optimizer({"kind": Categorical(["a", "b", "c"]), "x": Float(0, 1)}, seed=0)
     for _ in range(8):

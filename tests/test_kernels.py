@@ -148,6 +148,7 @@ def test_se_and_matern_equal_their_definitions(length_scale):
             np.testing.assert_allclose(np.diag(kernel(x1, x1)), kernel.diagonal(x1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel", [NTK(2, "relu", 1.4, 0.3), NTK(3, "erf", 1.4, 0.3), SE(), Matern52()]
 )

@@ -115,6 +115,7 @@ class OddExecutor:
 # Where evaluations run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("synchronous", [False, True])
 @pytest.mark.parametrize("kind", ["processes", "threads", "own threads", "one by one"])
 def test_a_run_is_valid_wherever_it_is_evaluated(kind, synchronous, request, path):

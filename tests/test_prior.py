@@ -158,6 +158,7 @@ def test_noise_stays_below_its_limit(limit, spread):
     assert 0.3 * limit < found.noise_std <= limit * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_large_noise_is_found_where_it_is_allowed():
     x, y = draw_from_prior(1.0, 0.8, amplitude=1.0, n=200)
     found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5, max_noise_std=1.0)

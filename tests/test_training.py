@@ -183,6 +183,7 @@ def test_networks_that_rounding_stops_come_to_rest():
     assert (problem.loss(theta) < problem.loss(problem.theta0)).all()
 
 
+@pytest.mark.slow
 def test_trained_networks_approach_the_ntk_posterior_as_the_width_grows():
     """Against pathwise conditioning of the same prior draw with the exact kernel.
 

@@ -452,7 +452,7 @@ def _warn_of_lower_end(parameter: Float | Int, last: float) -> None:
     warnings.warn(
         f"{kind}({p.low}, {p.high}, step={p.step}) ends at {last}: {p.high} is not {p.low} plus a "
         f"multiple of {p.step}. Write high={last}, or choose another step.",
-        stacklevel=5 if isinstance(p, Float) else 4,
+        stacklevel=6 if isinstance(p, Float) else 5,  # the line that made the parameter
     )
 
 

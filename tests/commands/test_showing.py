@@ -138,6 +138,7 @@ def test_a_report_is_written_beside_the_journal_or_where_it_should_be(thomax, op
     assert Path("other.html").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_a_report_follows_a_journal_until_it_is_interrupted(optimizer):
     command = [sys.executable, "-m", "thomax", "report", "s.jsonl", "--follow", "0.2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

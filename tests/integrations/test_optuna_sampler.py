@@ -82,6 +82,7 @@ print([t.params for t in study.trials])
 """
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_trials_whatever_its_hash_seed():
     outputs = [
         subprocess.run(

@@ -80,6 +80,7 @@ def test_conditions_are_learnt_from_the_trials():
     assert {*proposal} in ({"x", "c", "k"}, {"x", "c", "z"})
 
 
+@pytest.mark.slow
 def test_a_conditional_space_is_optimised():
     values = [ran(conditional, 25, seed=s, policy=None).best_value for s in range(5)]
     assert np.median(values) < 0.2  # the worse branch alone gives 1

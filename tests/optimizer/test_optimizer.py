@@ -225,6 +225,7 @@ def test_dropped_trials_are_neither_pending_nor_known():
         search.tell(first, 1.0)
 
 
+@pytest.mark.slow
 def test_the_best_of_a_pool_is_found():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (4_000, 8))
@@ -241,6 +242,7 @@ def test_the_best_of_a_pool_is_found():
 # Failed evaluations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_failing_region_is_left(seed):
     """The optimum lies at the border of the region that fails: it is approached, not crossed."""

@@ -62,6 +62,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_resumed_search_continues_as_the_unbroken_one_at_every_cut(path, tmp_path):
     with optimizer(journal=path) as search:
         for i, step in enumerate(STEPS):

@@ -20,6 +20,7 @@ SMALL = DeepEnsemble(MLP(1, 32, "erf"))
 SLOW = DeepEnsemble(MLP(1, 32, "erf"), descent=(200, 0.05))
 
 
+@pytest.mark.slow
 def test_members_fit_the_data_and_spread_less_than_posterior_draws_between_them():
     """The claim of the paper's Figure 1 as a number: half the spread at most, at every gap.
 

@@ -148,6 +148,7 @@ def test_infinitely_wide_sto_bnts_linear_is_gp_ts_with_the_tangent_kernel():
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_tangent_draws_follow_the_posterior_and_so_does_wide_sto_bnts_linear():
     """4,000 draws at width 256, whose kernel differs by about 1 / 256 on average."""
     data, count = toy(4), 4000

@@ -62,6 +62,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("variance", ["exact", "diagonal"])
 def test_the_variance_is_that_of_the_papers_formula(variance, case):

@@ -74,6 +74,7 @@ def test_linear_draws_follow_the_posterior(perturb):
     assert (np.abs(found - wrong) > 6 * error).any()
 
 
+@pytest.mark.slow
 def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
     x = np.array([[-0.8, 0.3], [0.2, 0.9], [0.5, -0.5]])
     network, draws = MLP(1, 256), 8000
@@ -100,6 +101,7 @@ def raw(policy, width, **settings):
     return policy(network, noise_std=0.5, sphere=False, standardise=False, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "draws"),
     [
@@ -135,6 +137,7 @@ def test_draws_of_a_policy_follow_the_exact_posterior(policy, draws):
     np.testing.assert_allclose(error, 0, atol=4 * np.sqrt(2.1 / draws) + 4 / 256)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"perturb": False, "noise_std": 0.5}])
 def test_exact_draws_on_a_finite_set_have_the_same_law_as_pathwise_ones(settings):
     data = toy(4)
@@ -150,6 +153,7 @@ def test_exact_draws_on_a_finite_set_have_the_same_law_as_pathwise_ones(settings
     np.testing.assert_allclose(pathwise.std(0) / scale, 1, atol=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [STOBNTSLinear(SMALL, noise_std=0.1), INFINITE])
 def test_beta_leaves_the_mean_and_scales_the_deviation(policy):
     """f_beta - mean = beta (f_1 - mean) for the same key, and three betas lie on one line."""
