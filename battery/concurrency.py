@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_info
 import thomax as tx
 from battery.part import Part
 from battery.workers import Receipts, opened, receipts_in, start
-from thomax import cli
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.cli.main import main as cli
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 _WORKERS = 8
 _SECONDS = 600  # after which workers that have not ended hang

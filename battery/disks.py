@@ -15,12 +15,13 @@ from unittest.mock import patch
 from battery.part import Part
 from battery.sentences import raised
 from battery.workers import Facts, answer_of, opened
-from thomax import Float, Random, cli
-from thomax.commands import show
-from thomax.history import History
-from thomax.journal import Journal
+from thomax import Float, Random
+from thomax.cli import show
+from thomax.cli.main import main as cli
 from thomax.optimizer import Optimizer
-from thomax.salvage import repair
+from thomax.storage.journal import Journal
+from thomax.storage.repair import repair
+from thomax.storage.replay import History
 
 _NOBODY = 65534
 

@@ -19,11 +19,11 @@ from battery.intruders import check_intruders
 from battery.part import Part
 from battery.sentences import raised
 from battery.workers import answer_of
-from thomax.history import History
-from thomax.journal import Journal
-from thomax.lines import encode
 from thomax.optimizer import Optimizer
-from thomax.salvage import repair
+from thomax.storage.journal import Journal
+from thomax.storage.records import encode
+from thomax.storage.repair import repair
+from thomax.storage.replay import History
 
 SPACE = {
     "x": tx.Float(-1, 1),

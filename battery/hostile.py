@@ -163,10 +163,10 @@ def write(folder: Path, short: bool) -> dict[str, Path]:
 def _readers() -> dict[str, Callable[[Path], object]]:
     """Return every way of thomax to take in a journal."""
     from thomax import Float, Optimizer, repair
-    from thomax.cli import parse
-    from thomax.commands.journals import open_again
-    from thomax.journal import Journal
+    from thomax.cli.journals import open_again
+    from thomax.cli.main import parse
     from thomax.report.run import run_of
+    from thomax.storage.journal import Journal
 
     def optimise(path: Path) -> None:
         with Optimizer({"x": Float(0, 1)}, seed=0, journal=path) as optimizer:

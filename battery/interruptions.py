@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 from battery.part import Part
 from battery.workers import opened
-from thomax import history, journal, loop, optimizer, workers
+from thomax import loop, optimizer, workers
+from thomax.storage import journal
+from thomax.storage import replay as history
 
 _FILES = {module.__file__ for module in (optimizer, journal, history)}
 LOOP = {module.__file__ for module in (loop, workers)}

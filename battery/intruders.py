@@ -9,7 +9,7 @@ from pathlib import Path
 from battery.part import Part
 from battery.sentences import raised
 from battery.workers import opened
-from thomax.salvage import repair
+from thomax.storage.repair import repair
 
 
 def _grow(path: Path) -> None:

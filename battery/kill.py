@@ -25,8 +25,8 @@ from battery.workers import (
     search_and_die,
     start,
 )
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 _SOON = 2.0  # seconds within which a journal opens and a search goes on
 _ROUNDS_A_JOURNAL = 20

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from battery.part import Part
-from thomax.commands.sheets import read_sheet
-from thomax.journal import Journal
-from thomax.lines import Record
+from thomax.cli.sheets import read_sheet
+from thomax.storage.journal import Journal
+from thomax.storage.records import Record
 
 ROOT = Path(__file__).parents[1]
 _SPACE = "trials = 1\ninitial = 9\n[parameters]\n"

@@ -25,7 +25,7 @@ FORBIDDEN_CALLS = {
 }  # fmt: skip
 FORBIDDEN_METHODS = {"read_pickle", "to_pickle"}  # of pandas, whatever holds them
 CSV_WRITERS = {"csv.writer", "csv.DictWriter"}
-GUARDED = "commands/sheets.py"  # writes tables, and `battery.programs` looks at them
+GUARDED = "cli/sheets.py"  # writes tables, and `battery.programs` looks at them
 
 
 def findings(path: Path, source: str) -> list[str]:

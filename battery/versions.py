@@ -17,9 +17,9 @@ from typing import Any
 from battery.part import Part
 from battery.sentences import is_sentence, shown
 from thomax import Bool, Categorical, Float, Int, Optimizer, Ordinal, Pool, Random, Space
-from thomax.history import History
-from thomax.journal import VERSION, Journal
-from thomax.lines import decode, encode
+from thomax.storage.journal import VERSION, Journal
+from thomax.storage.records import decode, encode
+from thomax.storage.replay import History
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures"

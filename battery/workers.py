@@ -21,8 +21,8 @@ from typing import Any
 from scipy.stats import qmc
 
 import thomax as tx
-from thomax.locks import waiting
 from thomax.optimizer import Optimizer
+from thomax.storage.locks import waiting
 
 Facts = list[tuple[bool, str]]  # what a process found, for `Part.check`
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import thomax as tx
-from thomax.maximise import maximise
+from thomax.search.maximise import maximise
 
 RESULTS = Path(__file__).parent / "results"
 LETTERS = list("abcdefgh")

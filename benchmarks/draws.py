@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from thomax import MLP, STOBNTS, Data, STOBNTSLinear, make_keys
-from thomax.kernels import empirical_ntk
+from thomax.model.kernels import empirical_ntk
 
 RESULTS = Path(__file__).parent / "results"
 D, NETWORK = 12, MLP(depth=2, width=256)

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from thomax import MLP, STOBNTS, Data, STOBNTSLinear, make_keys
-from thomax.kernels import exact_ntk, float64
-from thomax.posterior import mean_and_covariance
+from thomax.model.kernels import exact_ntk, float64
+from thomax.model.posterior import mean_and_covariance
 
 network = MLP(depth=2, width=512, activation="erf", w_std=2.5)
 x = np.array([-0.9, -0.7, -0.45, 0.1, 0.2, 0.65, 0.8])

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import thomax as tx
-from thomax.kernels import SE, float64
+from thomax.model.kernels import SE, float64
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--output", type=Path, default=Path("figure_1.png"))

@@ -7,8 +7,8 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 import thomax as tx
-from thomax import blas
-from thomax.blas import side_by_side, small_matrices
+from thomax.model import blas
+from thomax.model.blas import side_by_side, small_matrices
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thomax.counting import Numbering, checked_indices
+from thomax.space.numbering import Numbering, checked_indices
 
 
 def one_of(*levels):

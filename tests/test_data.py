@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from thomax.data import Data, pad, padded_size, standardise, unwarped, warp
+from thomax.model.data import Data, pad, padded_size, standardise, unwarped, warp
 
 values = arrays(np.int64, st.integers(1, 30), elements=st.integers(-(10**6), 10**6)).map(
     lambda y: y / 1000

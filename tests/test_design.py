@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from thomax import Bool, Categorical, Float, Int, Optimizer, Ordinal, Pool, Space
-from thomax.design import design_length, most_uncertain_point, quasi_random_point
+from thomax.initial_design import design_length, most_uncertain_point, quasi_random_point
 
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
 SMALL = Space({"c": Categorical(["a", "b", "c"]), "n": Int(1, 4, when={"c": ["a", "b"]})})

@@ -8,11 +8,11 @@ import scipy.optimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from thomax import evidence, kernels
-from thomax.data import pad
-from thomax.evidence import default_length_scale, fit_hyperparameters, usual_hyperparameters
-from thomax.kernels import SE, Matern52, float64, gram
-from thomax.posterior import log_evidence
+from thomax.model import evidence, kernels
+from thomax.model.data import pad
+from thomax.model.evidence import default_length_scale, fit_hyperparameters, usual_hyperparameters
+from thomax.model.kernels import SE, Matern52, float64, gram
+from thomax.model.posterior import log_evidence
 
 
 def toy(n, d=3, seed=0):

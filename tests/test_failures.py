@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import norm
 
 from thomax import Categorical, Data, Float, Optimizer, Random, make_key
-from thomax import failures as module
-from thomax.draws import evaluate
-from thomax.failures import FeasibleScore, fit_feasibility, sample_latent
 from thomax.integrations.optuna import ThomaxSampler
+from thomax.model import failures as module
+from thomax.model.draws import evaluate
+from thomax.model.failures import FeasibleScore, fit_feasibility, sample_latent
 from thomax.policies.sto import STOBNTSLinear
 from thomax.suggest import _score
 

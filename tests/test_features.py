@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from thomax.features import conditioned, draw_frequencies, feature_matrix, feature_sum
-from thomax.kernels import SE, Matern52, float64
 from thomax.keys import make_keys
+from thomax.model.fourier import conditioned, draw_frequencies, feature_matrix, feature_sum
+from thomax.model.kernels import SE, Matern52, float64
 
 SCALES = np.array([0.5, 1.0, 2.0])
 KERNELS = [SE(SCALES), Matern52(SCALES)]

@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from thomax import Float, Optimizer
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 
 def test_records_change_trials_and_the_queue():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from thomax.kernels import NTK, SE, Matern52, empirical_ntk, exact_ntk, float64
-from thomax.networks import CNN, MLP, Custom
-from thomax.posterior import Factor
+from thomax.model.kernels import NTK, SE, Matern52, empirical_ntk, exact_ntk, float64
+from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.posterior import Factor
 
 W_STD, B_STD = 1.3, 0.4
 

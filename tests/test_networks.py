@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from thomax import Data, STOBNTSLinear
-from thomax.networks import CNN, MLP, Custom
+from thomax.model.networks import CNN, MLP, Custom
 
 
 def init(key):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from thomax import Categorical, Float, Int, Optimizer, Random, Space
-from thomax.design import most_uncertain_point, quasi_random_point
+from thomax.initial_design import most_uncertain_point, quasi_random_point
 
 SQUARE = {"a": Float(0, 1), "b": Float(0, 1)}
 CENTRE = {"a": 0.3, "b": 0.7}

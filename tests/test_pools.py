@@ -11,7 +11,7 @@ import pytest
 
 from thomax.optimizer import Optimizer
 from thomax.policies.random import Sobol
-from thomax.pools import Pool
+from thomax.space.pool import Pool
 
 
 def everything(pool, rows=1000):

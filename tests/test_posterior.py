@@ -2,9 +2,9 @@ import jax
 import numpy as np
 import pytest
 
-from thomax import posterior
-from thomax.kernels import empirical_ntk, float64
-from thomax.networks import MLP
+from thomax.model import posterior
+from thomax.model.kernels import empirical_ntk, float64
+from thomax.model.networks import MLP
 
 NOISE = 0.3
 

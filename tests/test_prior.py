@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from thomax.kernels import exact_ntk, float64
-from thomax.networks import CNN, MLP
-from thomax.posterior import log_evidence
-from thomax.prior import Prior, _evidence, _prior_loss, default_prior, fit_prior, lift
+from thomax.model.kernels import exact_ntk, float64
+from thomax.model.networks import CNN, MLP
+from thomax.model.posterior import log_evidence
+from thomax.model.prior import Prior, _evidence, _prior_loss, default_prior, fit_prior, lift
 
 NETWORK = MLP(2, 64, "erf")
 

@@ -1,7 +1,7 @@
 import numpy as np
 import scipy.optimize
 
-from thomax.quasi_newton import minimise
+from thomax.model.lbfgs import minimise
 
 
 def rosenbrock(x):

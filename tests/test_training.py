@@ -7,13 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from thomax.data import Data, pad
-from thomax.kernels import exact_ntk, float64
 from thomax.keys import make_keys
-from thomax.networks import CNN, MLP, Custom
-from thomax.policies.sto import STOBNTS
-from thomax.tangents import TangentSystem
-from thomax.training import (
+from thomax.model.data import Data, pad
+from thomax.model.kernels import exact_ntk, float64
+from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.tangents import TangentSystem
+from thomax.model.training import (
     Problem,
     damped_step,
     gauss_newton,
@@ -21,6 +20,7 @@ from thomax.training import (
     train,
     train_linear,
 )
+from thomax.policies.sto import STOBNTS
 
 S2 = 0.01
 

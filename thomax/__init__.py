@@ -9,44 +9,44 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thomax.data import Data
-    from thomax.journal import Trial
-    from thomax.kernels import NTK, SE, Matern52
     from thomax.keys import make_key, make_keys
     from thomax.loop import StopReason
-    from thomax.maximise import Search
-    from thomax.networks import CNN, MLP, Custom
+    from thomax.model.data import Data
+    from thomax.model.kernels import NTK, SE, Matern52
+    from thomax.model.networks import CNN, MLP, Custom
     from thomax.optimizer import Optimizer
-    from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
     from thomax.policies.ensemble import DeepEnsemble
     from thomax.policies.gp import GPTS, GPUCB
     from thomax.policies.neural import NeuralTS, NeuralUCB
     from thomax.policies.random import Random, Sobol
     from thomax.policies.sto import STOBNTS, STOBNTSLinear
-    from thomax.pools import Pool
-    from thomax.salvage import repair
+    from thomax.search.maximise import Search
     from thomax.shortcuts import maximize, minimize
-    from thomax.spaces import Space
+    from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
+    from thomax.space.pool import Pool
+    from thomax.space.space import Space
+    from thomax.storage.journal import Trial
+    from thomax.storage.repair import repair
 
 _HOMES = {
-    "data": "Data",
-    "journal": "Trial",
-    "kernels": "NTK SE Matern52",
+    "model.data": "Data",
+    "storage.journal": "Trial",
+    "model.kernels": "NTK SE Matern52",
     "keys": "make_key make_keys",
     "loop": "StopReason",
-    "maximise": "Search",
-    "networks": "CNN MLP Custom",
+    "search.maximise": "Search",
+    "model.networks": "CNN MLP Custom",
     "optimizer": "Optimizer",
-    "parameters": "Bool Categorical Float Int Ordinal",
+    "space.parameters": "Bool Categorical Float Int Ordinal",
     "policies.ensemble": "DeepEnsemble",
     "policies.gp": "GPTS GPUCB",
     "policies.neural": "NeuralTS NeuralUCB",
     "policies.random": "Random Sobol",
     "policies.sto": "STOBNTS STOBNTSLinear",
-    "pools": "Pool",
-    "salvage": "repair",
+    "space.pool": "Pool",
+    "storage.repair": "repair",
     "shortcuts": "maximize minimize",
-    "spaces": "Space",
+    "space.space": "Space",
 }
 __all__ = [
     "CNN",
@@ -91,7 +91,7 @@ def __getattr__(name: str) -> Any:
         if name in names.split():
             globals()[name] = found = getattr(import_module(f"thomax.{module}"), name)
             return found
-    if find_spec(f"thomax.{name}") is not None:  # thomax.spaces, without importing it first
+    if find_spec(f"thomax.{name}") is not None:  # thomax.theory, without importing it first
         return import_module(f"thomax.{name}")
     raise AttributeError(f"module 'thomax' has no attribute {name!r}")
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from thomax.cli import main
+from thomax.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,9 +21,9 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
-from thomax.journal import Trial
-from thomax.outcomes import checked_outcome
-from thomax.parameters import copied, is_whole
+from thomax.space.parameters import copied, is_whole
+from thomax.storage.journal import Trial
+from thomax.storage.outcomes import checked_outcome
 from thomax.workers import CALLER, Here, Hired, Objective, Running, Threads, Workers
 
 Callback = Callable[[Any, Trial], None]

@@ -3,7 +3,7 @@
 The journal is the whole state. Every method that changes something first appends one record, then
 applies it; opening an existing journal applies its records again. The random key of trial i
 depends only on the seed and on i, so a resumed run proposes what the unbroken run would have
-proposed. `thomax.history` says what the records mean.
+proposed. `thomax.storage.replay` says what the records mean.
 """
 
 import itertools
@@ -20,26 +20,26 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from thomax.data import Data
-from thomax.design import (
+from thomax.initial_design import (
     design_length,
     identities,
     may_repeat,
     most_uncertain_point,
     quasi_random_point,
 )
-from thomax.draws import in_units
-from thomax.history import History
-from thomax.journal import Journal, Trial, read_header
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, run, show_on_stderr
-from thomax.maximise import Search
+from thomax.model.data import Data
+from thomax.model.draws import in_units
 from thomax.notebook import search_html
-from thomax.outcomes import MISSING, checked_outcome
-from thomax.parameters import is_whole
-from thomax.pools import Pool
-from thomax.spaces import Space, as_space
+from thomax.search.maximise import Search
+from thomax.space.parameters import is_whole
+from thomax.space.pool import Pool
+from thomax.space.space import Space, as_space
 from thomax.spelling import spell_checked
+from thomax.storage.journal import Journal, Trial, read_header
+from thomax.storage.outcomes import MISSING, checked_outcome
+from thomax.storage.replay import History
 from thomax.suggest import Params, Policy, as_model, default_policy, shows_noise, suggest
 from thomax.workers import Objective
 

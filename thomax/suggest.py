@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from thomax.data import Data
-from thomax.draws import evaluate
-from thomax.failures import avoid_failures
 from thomax.keys import NO_TRIAL, make_key, make_keys, stream
-from thomax.maximise import Search, maximise
-from thomax.parameters import Bool, Categorical
+from thomax.model.data import Data
+from thomax.model.draws import evaluate
+from thomax.model.failures import avoid_failures
 from thomax.policies.sto import STOBNTSLinear
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.search.maximise import Search, maximise
+from thomax.space.parameters import Bool, Categorical
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Policy = Callable[[np.ndarray, Data], Any]
 Params = dict[str, Any]

@@ -17,8 +17,8 @@ from concurrent.futures import (
 )
 from typing import Any, Protocol
 
-from thomax.journal import Trial
-from thomax.parameters import copied
+from thomax.space.parameters import copied
+from thomax.storage.journal import Trial
 
 Objective = Callable[[dict[str, Any]], float]
 CALLER = __file__  # in tracebacks, the file that called the objective

@@ -4,7 +4,7 @@ import numpy as np
 
 import thomax as tx
 from benchmarks.scale.timing import spent, timed
-from thomax.blas import small_matrices
+from thomax.model.blas import small_matrices
 
 
 def history(n, d):

@@ -15,7 +15,7 @@ import numpy as np
 
 import thomax as tx
 from benchmarks.scale.timing import MB, AnonymousMemory, spent
-from thomax.maximise import maximise
+from thomax.search.maximise import maximise
 
 WIDTH = 256  # of the default network
 

@@ -8,7 +8,7 @@ import optuna
 from benchmarks.scale.asks import history, our_asks
 from benchmarks.scale.timing import timed
 from thomax.integrations.optuna_studies import distributions as distributions_of
-from thomax.spaces import Space
+from thomax.space.space import Space
 
 
 def measure_rivals(n, d, batch):

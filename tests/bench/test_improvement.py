@@ -11,8 +11,8 @@ from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from thomax.bench.rivals import make_rival
 from thomax.bench.rivals.botorch import fitted, seeded, tensor
 from thomax.bench.rivals.improvement import fast_forward
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 
 def acquisition(n, d, noise):

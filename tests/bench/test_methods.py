@@ -26,7 +26,7 @@ from thomax.bench.released import (
     released_linear,
     released_sto,
 )
-from thomax.kernels import empirical_ntk
+from thomax.model.kernels import empirical_ntk
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.suggest import default_policy
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from thomax.cli import main
+from thomax.cli.main import main
 
 
 class Result(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from thomax import Float, Optimizer, Pool, Space
-from thomax.commands.spacefile import read_space_file
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.cli.spacefile import read_space_file
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 MIXED = """
 x = {type = "float", low = -1, high = 1}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from thomax.commands.spacefile import read_space_file
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.cli.spacefile import read_space_file
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 pytest.importorskip("pandas")
 

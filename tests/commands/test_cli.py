@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from thomax import Float, Optimizer
-from thomax.cli import parse
-from thomax.commands import COMMANDS
+from thomax.cli import COMMANDS
+from thomax.cli.main import parse
 
 ROOT = Path(__file__).parents[2]
 OURS = [name for name in COMMANDS if name != "bench"]

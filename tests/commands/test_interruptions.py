@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 # Trial 1 and 2 hang until a file allows them to end; each leaves its process's number.
 HANGING = """

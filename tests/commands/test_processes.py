@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from thomax.commands.processes import KEPT, Processes
+from thomax.cli.processes import KEPT, Processes
 
 
 def run(folder, code, timeout=None, processes=None, **options):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from thomax.commands.program import Program, require_program
+from thomax.cli.program import Program, require_program
 
 NAMES = ("lr", "act", "deep")
 PARAMS = {"lr": 0.1, "act": "relu", "deep": True}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from thomax import Optimizer, Space
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 PRINT_X = "x = float(sys.argv[sys.argv.index('--x') + 1]); print('working'); print(x)"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from thomax import Categorical, Float, Optimizer
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_search_without_trials_is_shown(thomax):
 def test_showing_loads_no_numerics(optimizer):
     code = """
 import sys
-from thomax.cli import main
+from thomax.cli.main import main
 assert main(["show", "s.jsonl"]) == 0
 assert not {"jax", "numpy", "scipy", "sklearn", "matplotlib", "tqdm"} & sys.modules.keys()
 """

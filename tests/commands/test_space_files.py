@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from thomax import Bool, Categorical, Float, Int, Ordinal, Space
-from thomax.commands.settings import RULES
-from thomax.commands.spacefile import read_space_file
+from thomax.cli.settings import RULES
+from thomax.cli.spacefile import read_space_file
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from thomax.commands.journals import open_again
-from thomax.commands.sheets import read_sheet
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.cli.journals import open_again
+from thomax.cli.sheets import read_sheet
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 SPACE = """
 x = {type = "float", low = -1, high = 1}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thomax.commands.values import Failure, ValueRule, last_line
+from thomax.cli.values import Failure, ValueRule, last_line
 
 
 @pytest.mark.parametrize(

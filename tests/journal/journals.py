@@ -9,14 +9,14 @@ import warnings
 import zlib
 
 import thomax
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
 
 HEADER = {"space": {"x": {"low": -1.0, "high": 1.0}}, "direction": "maximize", "seed": 0}
 RECORDS = [{"event": "tell", "number": i, "value": i / 7, "note": "J*{" * i} for i in range(8)]
 
 
 def by_hand(n, record):
-    """Write a line as the docstring of thomax.lines describes it."""
+    """Write a line as the docstring of thomax.storage.records describes it."""
     body = f'"n": {n}, "record": {record if isinstance(record, str) else json.dumps(record)}}}'
     return f'{{"crc": "{zlib.crc32(body.encode()):08x}", {body}\n'.encode()
 
@@ -43,7 +43,7 @@ LOAD = f"""
 import os, signal, sys, time, types
 sys.modules["thomax"] = types.ModuleType("thomax")
 sys.modules["thomax"].__path__ = {[*thomax.__path__]!r}
-from thomax import journal
+from thomax.storage import journal
 header = {HEADER!r}
 """
 

@@ -10,7 +10,7 @@ import warnings
 import pytest
 from journals import HEADER, LINES, RECORDS, WRITER, by_hand, reopened, start, write_run
 
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
 
 
 def test_cutting_the_file_anywhere_loses_no_whole_record(path, quick):

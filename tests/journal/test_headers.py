@@ -2,7 +2,7 @@ import pytest
 from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
 
 from thomax import Categorical, Float, Int, Optimizer, Pool, Space
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import HEADER, LINES, RECORDS, full_header, reopened, write_run
 
-from thomax.journal import Journal, Trial
-from thomax.lines import MAX_LINE, MAX_NESTING
+from thomax.storage.journal import Journal, Trial
+from thomax.storage.records import MAX_LINE, MAX_NESTING
 
 
 def test_a_trial_is_pending_until_told_and_never_changes():

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from journals import HEADER, RECORDS, reopened, write_run
 
-from thomax import locks
-from thomax.journal import Journal
-from thomax.salvage import repair
+from thomax.storage import locks
+from thomax.storage.journal import Journal
+from thomax.storage.repair import repair
 
 
 class Windows:

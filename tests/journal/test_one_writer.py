@@ -9,7 +9,7 @@ import journals
 import pytest
 from journals import HEADER, LOAD, RECORDS, WRITER, in_child, reopened, start, write_run
 
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
 
 
 def is_free_elsewhere(path):

@@ -5,9 +5,9 @@ import resource
 import pytest
 from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
 
-from thomax.journal import Journal
-from thomax.lines import MAX_LINE
-from thomax.salvage import repair
+from thomax.storage.journal import Journal
+from thomax.storage.records import MAX_LINE
+from thomax.storage.repair import repair
 
 
 def test_every_flipped_bit_is_noticed_and_costs_only_its_own_line(path, quick):

@@ -21,8 +21,8 @@ from scores import (
 )
 
 from thomax import Categorical, Int, Optimizer, Pool, Random, Search, Space
-from thomax import maximise as module
-from thomax.maximise import maximise
+from thomax.search import maximise as module
+from thomax.search.maximise import maximise
 
 
 @pytest.mark.parametrize("name", SPACES)

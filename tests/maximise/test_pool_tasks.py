@@ -8,8 +8,8 @@ import pytest
 from scores import draws, rng
 
 from thomax import Pool
-from thomax import maximise as module
-from thomax.maximise import maximise
+from thomax.search import maximise as module
+from thomax.search.maximise import maximise
 
 
 @pytest.fixture(scope="module")

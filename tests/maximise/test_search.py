@@ -21,7 +21,7 @@ from scores import (
 )
 
 from thomax import Categorical, Float, Int, Search, Space
-from thomax.maximise import maximise
+from thomax.search.maximise import maximise
 
 
 def test_the_search_steps_to_the_top_of_a_grid():

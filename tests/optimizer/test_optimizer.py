@@ -24,7 +24,7 @@ from thomax import (
     maximize,
     minimize,
 )
-from thomax.design import most_uncertain_point, quasi_random_point
+from thomax.initial_design import most_uncertain_point, quasi_random_point
 
 # Asking and telling
 
@@ -138,7 +138,7 @@ def test_pending_points_are_known_to_the_policy():
 
 
 def test_a_policy_may_be_any_function():
-    from thomax.draws import LinearDraw
+    from thomax.model.draws import LinearDraw
 
     def policy(keys, data):
         draw = POLICY(keys, data)

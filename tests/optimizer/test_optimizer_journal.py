@@ -23,8 +23,8 @@ from thomax import (
     Trial,
     repair,
 )
-from thomax.history import History
-from thomax.journal import Journal
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
 
 
 def in_child(act):

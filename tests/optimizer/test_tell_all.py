@@ -3,7 +3,7 @@
 import pytest
 
 from thomax import Float, Int, Optimizer, Random
-from thomax.journal import Journal, Trial
+from thomax.storage.journal import Journal, Trial
 
 
 def opened(path, **options):

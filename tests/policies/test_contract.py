@@ -11,8 +11,8 @@ from toys import EDGES, toy
 
 import thomax as tx
 from thomax import Data, make_key, make_keys
-from thomax.draws import evaluate
-from thomax.maximise import Search, maximise
+from thomax.model.draws import evaluate
+from thomax.search.maximise import Search, maximise
 
 SMALL = tx.MLP(1, 32, "erf")
 POLICIES = {

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from toys import EDGES, toy
 
-from thomax import tangents, training
-from thomax.data import Data, padded_size
 from thomax.keys import make_key, make_keys, normals
-from thomax.networks import CNN, MLP, Custom
+from thomax.model import tangents, training
+from thomax.model.data import Data, padded_size
+from thomax.model.networks import CNN, MLP, Custom
 from thomax.policies.ensemble import DeepEnsemble
 from thomax.policies.sto import STOBNTS
 

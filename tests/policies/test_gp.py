@@ -9,17 +9,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
 from toys import EDGES, toy
 
-from thomax import draws as draws_module
-from thomax import kernels
-from thomax.data import Data, standardise
-from thomax.draws import value_and_gradient
-from thomax.features import feature_matrix
-from thomax.kernels import NTK, SE, Matern52, exact_ntk
 from thomax.keys import make_key, make_keys
-from thomax.networks import MLP
+from thomax.model import draws as draws_module
+from thomax.model import kernels
+from thomax.model.data import Data, standardise
+from thomax.model.draws import value_and_gradient
+from thomax.model.fourier import feature_matrix
+from thomax.model.kernels import NTK, SE, Matern52, exact_ntk
+from thomax.model.networks import MLP
+from thomax.model.posterior import mean_and_covariance
 from thomax.policies.gp import GPTS, GPUCB
 from thomax.policies.sto import STOBNTSLinear
-from thomax.posterior import mean_and_covariance
 
 SCALES = np.array([0.7, 1.5])
 NEW = np.array([[0.0, 0.0], [0.9, -0.9], [0.3, 0.5]])

@@ -11,17 +11,17 @@ import pytest
 from scipy import stats
 from toys import EDGES, toy
 
-from thomax.data import Data, padded_size
-from thomax.draws import evaluate, value_and_gradient
-from thomax.kernels import exact_ntk, float64
 from thomax.keys import make_keys
-from thomax.maximise import maximise
-from thomax.networks import CNN, MLP, Custom
-from thomax.parameters import Float
+from thomax.model.data import Data, padded_size
+from thomax.model.draws import evaluate, value_and_gradient
+from thomax.model.kernels import exact_ntk, float64
+from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.posterior import mean_and_covariance
 from thomax.policies import neural
 from thomax.policies.neural import NeuralTS, NeuralUCB
-from thomax.posterior import mean_and_covariance
-from thomax.spaces import Space
+from thomax.search.maximise import maximise
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 TINY = MLP(1, 8, "erf")
 PLAIN = {"centred": False, "sphere": False, "standardise": False}

@@ -6,13 +6,13 @@ import pytest
 from scipy import stats
 from scipy.stats import qmc
 
-from thomax.data import Data
-from thomax.draws import evaluate, value_and_gradient
 from thomax.keys import make_key, make_keys
-from thomax.maximise import maximise
-from thomax.parameters import Categorical, Float, Int
+from thomax.model.data import Data
+from thomax.model.draws import evaluate, value_and_gradient
 from thomax.policies.random import Random, Sobol
-from thomax.spaces import Space
+from thomax.search.maximise import maximise
+from thomax.space.parameters import Categorical, Float, Int
+from thomax.space.space import Space
 
 NOTHING = Data(np.zeros((0, 2)), np.zeros(0))
 

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from toys import EDGES, toy
 
-from thomax import tangents
-from thomax.data import Data, pad, padded_size, standardise
-from thomax.kernels import empirical_ntk, exact_ntk, float64
 from thomax.keys import make_key, make_keys
-from thomax.networks import CNN, MLP, Custom
-from thomax.parameters import Float
+from thomax.model import tangents
+from thomax.model.data import Data, pad, padded_size, standardise
+from thomax.model.kernels import empirical_ntk, exact_ntk, float64
+from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.posterior import mean_and_covariance, unperturbed_covariance
+from thomax.model.prior import lift
+from thomax.model.training import train_linear
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.posterior import mean_and_covariance, unperturbed_covariance
-from thomax.prior import lift
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 from thomax.suggest import as_model
 from thomax.theory import BetaSchedule
-from thomax.training import train_linear
 
 SMALL = MLP(1, 32, "erf")
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
@@ -226,8 +226,8 @@ def test_compilation_does_not_matter(policy):
 
 SCRIPT = """
 import json, jax, numpy as np
-from thomax.data import Data
-from thomax.networks import MLP
+from thomax.model.data import Data
+from thomax.model.networks import MLP
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 before = dict(jax.config.values)
 rng = np.random.default_rng(0)

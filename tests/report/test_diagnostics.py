@@ -3,7 +3,7 @@ import pytest
 from reading import SMALL, tell_all
 
 from thomax import GPTS, MLP, STOBNTS, Float, Optimizer
-from thomax.prior import Prior
+from thomax.model.prior import Prior
 from thomax.report.diagnostics import _scales_text, diagnose
 from thomax.report.run import run_of
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
-from thomax.spaces import Space
+from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
+from thomax.space.space import Space
 
 quick = settings(max_examples=150, deadline=None, derandomize=True)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import floats, levels_of, quick, same
 
-from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
-from thomax.spaces import Space
+from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
+from thomax.space.space import Space
 
 
 class Twice(Mapping):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import quick, same, spaces, spaces_and_points
 
-from thomax.parameters import Bool, Float, Int
-from thomax.spaces import Space
+from thomax.space.parameters import Bool, Float, Int
+from thomax.space.space import Space
 
 
 @quick

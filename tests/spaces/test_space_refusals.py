@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made import is_short, tuning
 
-from thomax.parameters import Bool, Categorical, Float
-from thomax.spaces import Space, as_space
+from thomax.space.parameters import Bool, Categorical, Float
+from thomax.space.space import Space, as_space
 
 GOOD = {"optimiser": "sgd", "momentum": 0.25, "layers": 1}
 

@@ -9,10 +9,10 @@ import pytest
 from made import is_short, same, tuning
 
 from thomax.optimizer import Optimizer
-from thomax.parameters import Bool, Categorical, Float, Int, Ordinal
 from thomax.policies.random import Random
-from thomax.pools import Pool
-from thomax.spaces import Space, as_space
+from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
+from thomax.space.pool import Pool
+from thomax.space.space import Space, as_space
 
 # One contract for all spaces --------------------------------------------------------------
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from thomax.bench.datasets import mnist
 from thomax.bench.problem import Params, Problem, needs
-from thomax.parameters import Categorical, Float, Int
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int
+from thomax.space.space import Space
 
 
 def boosting(train: int = 1000, validate: int = 2000, rounds: int = 10) -> Problem:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thomax.bench.problem import Params, Problem
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 Array = NDArray[np.float64]
 Machine = Callable[[Array, np.random.Generator, int], float]

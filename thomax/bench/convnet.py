@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from thomax.bench.datasets import mnist
 from thomax.bench.problem import Params, Problem, needs
-from thomax.parameters import Categorical, Float, Int
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int
+from thomax.space.space import Space
 
 Weights = list[tuple[Any, Any]]
 

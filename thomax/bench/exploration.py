@@ -13,8 +13,8 @@ import numpy as np
 from thomax.bench.methods import parse_method
 from thomax.bench.runner import append_record, records
 from thomax.bench.synthetic import draw, grid
-from thomax.data import Data
 from thomax.keys import make_keys
+from thomax.model.data import Data
 
 TASK = "exploration"
 METHODS = ("ensemble-paper:8x64", "sto-paper:8x64", "linear-paper:8x64")

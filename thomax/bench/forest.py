@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 from thomax.bench.datasets import Dataset, cached, pima
 from thomax.bench.problem import Params, Problem, needs
-from thomax.parameters import Bool, Categorical, Int
-from thomax.spaces import Space
+from thomax.space.parameters import Bool, Categorical, Int
+from thomax.space.space import Space
 
 Array = NDArray[Any]
 Settings = dict[str, Any]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thomax.bench.problem import Params, Problem
-from thomax.parameters import Categorical, Float, Int, Parameter
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int, Parameter
+from thomax.space.space import Space
 
 Array = NDArray[np.float64]
 

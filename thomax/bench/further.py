@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from thomax.bench.functions import ACKLEY10, HARTMANN6, LEVY10, ROSENBROCK8, Choices, Function
 from thomax.bench.problem import Params, Problem
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 Array = NDArray[np.float64]
 

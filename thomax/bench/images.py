@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thomax.bench.convnet import Architecture, fit, optax_for, probabilities, scaled
 from thomax.bench.datasets import Dataset, cached, mnist
 from thomax.bench.problem import Params, Problem
-from thomax.pools import Pool
+from thomax.space.pool import Pool
 
 NETWORK = Architecture(channels=16, kernel=3, pooling=3, hidden=64)
 IMAGES_SEEN = 120_000  # in training: two epochs of MNIST

@@ -16,8 +16,8 @@ import numpy as np
 
 from thomax.bench.problem import Params, Problem, needs
 from thomax.bench.pushing import box2d
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 NAMES = [f"x{i}" for i in range(1, 13)]
 EPISODES, JUDGING_EPISODES = 20, 400

@@ -18,15 +18,15 @@ from typing import Any
 
 from thomax.bench.released import released_linear, released_sto
 from thomax.bench.rivals import RIVALS
-from thomax.maximise import Search
-from thomax.networks import CNN, MLP
+from thomax.model.networks import CNN, MLP
 from thomax.policies.ensemble import DeepEnsemble
 from thomax.policies.gp import GPTS, GPUCB
 from thomax.policies.neural import NeuralTS, NeuralUCB
 from thomax.policies.random import Random, Sobol
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.search.maximise import Search
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 from thomax.suggest import Policy, default_policy
 
 _PATTERN = re.compile(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from thomax.networks import Activation
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.model.networks import Activation
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Params = dict[str, Any]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thomax.bench.problem import Params, Problem, needs
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 VELOCITY_NOISE_STD = 0.01
 STARTS = ((0.0, 2.0), (0.0, -2.0))

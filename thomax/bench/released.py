@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from thomax.data import Data, pad
-from thomax.draws import LinearDraw
-from thomax.kernels import empirical_ntk
 from thomax.keys import as_keys, make_keys, normals
-from thomax.networks import MLP
+from thomax.model.data import Data, pad
+from thomax.model.draws import LinearDraw
+from thomax.model.kernels import empirical_ntk
+from thomax.model.networks import MLP
+from thomax.model.tangents import pull, push
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.suggest import Policy
-from thomax.tangents import pull, push
 
 _FROZEN_SEED = 10  # any number: what matters is that it never changes
 _THETA0, _THETA0_PRIME = 1, 2  # the streams of a key, as in the policies

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline, splprep
 
 from thomax.bench.problem import Params, Problem
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 Array = NDArray[np.float64]
 

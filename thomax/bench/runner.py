@@ -24,11 +24,11 @@ from tqdm import tqdm
 from thomax.bench.methods import Method, parse_method
 from thomax.bench.problem import Params, Problem
 from thomax.bench.rivals import RIVALS, Session, make_rival, version
-from thomax.journal import Trial
 from thomax.keys import make_key, stream
 from thomax.optimizer import Optimizer
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.spaces import Space
+from thomax.space.space import Space
+from thomax.storage.journal import Trial
 
 _STARTS, _NOISE, _OPTIMISER = 21, 22, 23  # the streams of a run's seed
 TaskMaker = Callable[[str, int], Problem]

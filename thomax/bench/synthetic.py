@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thomax.bench.problem import Params, Problem
-from thomax.parameters import Float
-from thomax.spaces import Space
+from thomax.space.parameters import Float
+from thomax.space.space import Space
 
 POINTS = 1000
 LENGTH_SCALE = 0.1

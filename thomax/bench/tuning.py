@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thomax.bench.problem import Params, Problem, needs
-from thomax.parameters import Categorical, Float, Int
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Array = NDArray[Any]
 Parts = tuple[Array, Array, Array, Array]

@@ -16,9 +16,9 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from thomax.parameters import Array, Categorical, Float, Int, Parameter
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.parameters import Array, Categorical, Float, Int, Parameter
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Point = dict[str, Any]
 

@@ -10,8 +10,8 @@ import numpy as np
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from thomax.data import Data
 from thomax.integrations._optuna_space import Point, View
+from thomax.model.data import Data
 
 _PROPOSAL = "thomax:relative_params"
 _FALLBACK = "thomax:fallback"

@@ -14,9 +14,9 @@ from typing import Any
 from ray.tune.search import sample
 from ray.tune.search.variant_generator import parse_spec_vars
 
-from thomax.parameters import Categorical, Float, Int, Parameter, copied, python_scalar
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int, Parameter, copied, python_scalar
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ except ImportError as error:
     ) from error
 from optuna.samplers import BaseSampler, RandomSampler
 
-from thomax.data import Data
-from thomax.design import design_length, quasi_random_point
+from thomax.initial_design import design_length, quasi_random_point
 from thomax.integrations._optuna_space import (
     Point,
     PoolView,
@@ -38,9 +37,10 @@ from thomax.integrations._optuna_trials import (
     record_fallback,
 )
 from thomax.keys import make_key, stream
-from thomax.maximise import Search
-from thomax.parameters import is_whole
-from thomax.pools import Pool
+from thomax.model.data import Data
+from thomax.search.maximise import Search
+from thomax.space.parameters import is_whole
+from thomax.space.pool import Pool
 from thomax.suggest import Policy, default_policy, suggest
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment

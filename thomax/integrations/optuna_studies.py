@@ -29,14 +29,14 @@ except ImportError as error:
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from thomax.history import History
 from thomax.integrations._optuna_space import inferred_conditions
 from thomax.integrations._optuna_trials import is_feasible, observed_value, pending_params
-from thomax.journal import Journal, Trial
 from thomax.optimizer import Optimizer
-from thomax.parameters import Categorical, Float, Int, Parameter
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int, Parameter
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.journal import Journal, Trial
+from thomax.storage.replay import History
 
 _SPACE = "thomax:space"
 _NUMBER = "thomax:number"

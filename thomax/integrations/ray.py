@@ -13,12 +13,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from thomax.journal import Trial
-from thomax.maximise import Search
 from thomax.optimizer import Optimizer
-from thomax.parameters import python_scalar
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.search.maximise import Search
+from thomax.space.parameters import python_scalar
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.journal import Trial
 from thomax.suggest import Policy
 
 try:

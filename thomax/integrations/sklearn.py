@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from thomax.journal import Trial
 from thomax.optimizer import Optimizer
-from thomax.parameters import is_whole
-from thomax.pools import Pool
-from thomax.spaces import Space, as_space
+from thomax.space.parameters import is_whole
+from thomax.space.pool import Pool
+from thomax.space.space import Space, as_space
+from thomax.storage.journal import Trial
 from thomax.suggest import Policy
 
 try:

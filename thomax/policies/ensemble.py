@@ -17,15 +17,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from thomax.blas import small_matrices
 from thomax.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
-from thomax.data import Data, pad, padded_size
-from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, normals
-from thomax.networks import MLP, Network
-from thomax.prior import default_prior
+from thomax.model.blas import small_matrices
+from thomax.model.data import Data, pad, padded_size
+from thomax.model.draws import DRAW_FIELDS, Draw
+from thomax.model.networks import MLP, Network
+from thomax.model.prior import default_prior
+from thomax.model.training import Problem, gradient_descent, train
 from thomax.spelling import spell_checked
-from thomax.training import Problem, gradient_descent, train
 
 _THETA0 = 1  # the stream of a key
 _RIDGE = 1e-6  # nothing but a floor under the solves, where points coincide

@@ -21,19 +21,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax import evidence
-from thomax.blas import small_matrices
 from thomax.checks import FLAG, POSITIVE, at_least, check, whole
-from thomax.data import Data, Standardised, pad, padded_size
-from thomax.draws import DRAW_FIELDS, Draw, PathwiseDraw
-from thomax.evidence import GPKernel, KernelName
-from thomax.features import FourierDraw, conditioned, draw_frequencies, feature_matrix
-from thomax.kernels import NTK, SE, Matern52, gram
 from thomax.keys import Key, as_keys, normals
-from thomax.networks import MLP
-from thomax.posterior import Factor
+from thomax.model import evidence
+from thomax.model.blas import small_matrices
+from thomax.model.data import Data, Standardised, pad, padded_size
+from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw
+from thomax.model.evidence import GPKernel, KernelName
+from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
+from thomax.model.kernels import NTK, SE, Matern52, gram
+from thomax.model.networks import MLP
+from thomax.model.posterior import Factor
+from thomax.model.tangents import push
 from thomax.spelling import spell_checked
-from thomax.tangents import push
 
 Schedule: TypeAlias = float | Callable[[int], float]
 

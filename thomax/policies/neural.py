@@ -24,18 +24,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.blas import small_matrices
 from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
 from thomax.compilation import compiled
-from thomax.data import Data, Standardised, pad, padded_size
-from thomax.draws import DRAW_FIELDS, Draw
-from thomax.kernels import blocks_product
 from thomax.keys import Key, as_keys, noise_words, normals, white_noise
-from thomax.networks import MLP, Blocks, Network
-from thomax.posterior import Factor
-from thomax.prior import Prior, default_prior, fit_prior
+from thomax.model.blas import small_matrices
+from thomax.model.data import Data, Standardised, pad, padded_size
+from thomax.model.draws import DRAW_FIELDS, Draw
+from thomax.model.kernels import blocks_product
+from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.posterior import Factor
+from thomax.model.prior import Prior, default_prior, fit_prior
+from thomax.model.training import Problem, gradient_descent, train
 from thomax.spelling import spell_checked
-from thomax.training import Problem, gradient_descent, train
 
 _THETA0, _NOISE = 1, 2  # the streams of a key
 _GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure

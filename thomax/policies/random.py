@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.data import Data
-from thomax.draws import DRAW_FIELDS, Draw
 from thomax.keys import Key, as_keys, noise_words, white_noise
-from thomax.sequences import MOST_DIMENSIONS, sobol_point
+from thomax.model.data import Data
+from thomax.model.draws import DRAW_FIELDS, Draw
+from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.spelling import spell_checked
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index

@@ -19,18 +19,18 @@ import jax
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from thomax import posterior
-from thomax.blas import small_matrices
 from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, check, whole
-from thomax.data import Data, Standardised, pad, padded_size
-from thomax.draws import LinearDraw, NeuralDraw, PathwiseDraw
-from thomax.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.keys import Key, as_keys, normals
-from thomax.networks import MLP, Network
-from thomax.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
+from thomax.model import posterior
+from thomax.model.blas import small_matrices
+from thomax.model.data import Data, Standardised, pad, padded_size
+from thomax.model.draws import LinearDraw, NeuralDraw, PathwiseDraw
+from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
+from thomax.model.networks import MLP, Network
+from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
+from thomax.model.tangents import push
+from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
 from thomax.spelling import spell_checked
-from thomax.tangents import push
-from thomax.training import Certificate, Problem, gradient_descent, train, train_linear
 
 Beta: TypeAlias = float | Callable[[int], float]
 

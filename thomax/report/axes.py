@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thomax.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
+from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
 
 _TICKS = 5
 _MOST_TICKS = 12  # of listed values, side by side

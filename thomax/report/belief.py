@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thomax.draws import Score, in_units
 from thomax.keys import NO_TRIAL, make_keys
+from thomax.model.draws import Score, in_units
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.report.run import Run

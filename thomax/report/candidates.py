@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from thomax.journal import Trial
-from thomax.pools import Pool
 from thomax.report.belief import Belief
 from thomax.report.run import Run
+from thomax.space.pool import Pool
+from thomax.storage.journal import Trial
 
 _SHOWN = 40
 _MOST_NUMBERS = 2**19  # features that are scored, in all

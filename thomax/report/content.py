@@ -8,9 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from thomax.journal import Trial
 from thomax.keys import make_key, stream
-from thomax.pools import Pool
 from thomax.report.axes import Axis, axis_of, axis_of_values
 from thomax.report.belief import Belief, belief_of, model_note
 from thomax.report.candidates import Candidates, candidates_of, pictures_of
@@ -18,7 +16,9 @@ from thomax.report.diagnostics import Diagnostics, diagnose
 from thomax.report.importance import Importance, importance_of
 from thomax.report.run import Run, value_of
 from thomax.report.slices import Pair, Slice, cuts_of
-from thomax.spaces import Space
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.journal import Trial
 from thomax.suggest import shows_noise
 
 MOST_BEST, MOST_PICTURES = 20, 12

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from thomax.data import Data
 from thomax.keys import make_keys
+from thomax.model.data import Data
+from thomax.model.prior import Prior
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.pools import Pool
-from thomax.prior import Prior
 from thomax.report.run import Run
-from thomax.spaces import Space
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 from thomax.suggest import Policy, default_policy, suggest
 
 _FRESH = 3

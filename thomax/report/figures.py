@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from thomax.journal import Trial
 from thomax.report.axes import Axis
 from thomax.report.content import Content, best_so_far
 from thomax.report.run import value_of
 from thomax.report.text import brief, hover, label, number
+from thomax.storage.journal import Trial
 
 Figure = dict[str, Any]
 Stops = list[tuple[float, tuple[int, int, int]]]

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thomax.draws import CHUNK
-from thomax.parameters import Parameter
-from thomax.scales import OneHot
-from thomax.spaces import Space
+from thomax.model.draws import CHUNK
+from thomax.space.encoding import OneHot
+from thomax.space.parameters import Parameter
+from thomax.space.space import Space
 
 _LEVELS = 8
 _MOST_LEVELS = 32  # of a categorical

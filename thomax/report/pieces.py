@@ -7,8 +7,8 @@ from html import escape
 from itertools import chain, repeat
 from typing import Any
 
-from thomax.journal import Trial
 from thomax.report.text import readable_json, shown
+from thomax.storage.journal import Trial
 
 MOST_PARAMS = 12  # of a trial that are seen at once
 FEW_MORE = 3  # are not worth a click

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from thomax.data import Data
-from thomax.history import History
-from thomax.journal import Journal, Trial
-from thomax.maximise import Search
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.model.data import Data
+from thomax.search.maximise import Search
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.journal import Journal, Trial
+from thomax.storage.replay import History
 from thomax.suggest import Policy
 
 Batches = list[list[int]]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from html import escape
 
-from thomax.journal import Trial
 from thomax.report import figures, model_figures
 from thomax.report.belief import FEWEST_VALUES
 from thomax.report.content import MOST_BEST, Content, reason_of
@@ -21,6 +20,7 @@ from thomax.report.pieces import (
 )
 from thomax.report.run import value_of
 from thomax.report.text import number, shown
+from thomax.storage.journal import Trial
 
 _MOST_LISTED = 50  # rows of a list, most of them folded
 _SEEN = 5  # rows of a list that are not folded

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from thomax.journal import Trial
-from thomax.parameters import Categorical, Ordinal, Parameter
 from thomax.report.belief import Belief
 from thomax.report.importance import spread_codes
 from thomax.report.run import Run
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Ordinal, Parameter
+from thomax.space.space import Space
+from thomax.storage.journal import Trial
 
 MOST_SLICES, MOST_PAIRED = 12, 4
 _POINTS, _PAIR_POINTS = 41, 21

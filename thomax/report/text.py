@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from thomax.journal import Trial
+from thomax.storage.journal import Trial
 
 _MOST_LINES = 14
 

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from thomax.parameters import is_whole
 from thomax.report.content import gather
 from thomax.report.page import render
 from thomax.report.run import run_of
+from thomax.space.parameters import is_whole
 
 _LONGEST_WAIT = 86_400  # seconds
 

@@ -20,9 +20,9 @@ from typing import Any, Protocol
 from threadpoolctl import ThreadpoolController
 
 from thomax.bench.problem import MissingPackageError
-from thomax.journal import Trial
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.journal import Trial
 
 Params = dict[str, Any]
 
@@ -113,7 +113,7 @@ class Session:
     def ask(self, n: int) -> list[Trial]:
         """Ask the rival for n points of the space."""
         begin = len(self.trials)
-        with self._threads.limit(limits=1):  # as we do ourselves, see thomax.blas
+        with self._threads.limit(limits=1):  # as we do ourselves, see thomax.model.blas
             points = self._rival.ask(n)
         for own in points:
             self._asked[len(self.trials)] = own

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from thomax.bench.rivals.improvement import fast_forward
 from thomax.bench.rivals.likelihood import fast_loss
-from thomax.parameters import Categorical
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Params = dict[str, Any]
 Array = NDArray[np.float64]

@@ -9,8 +9,8 @@ Conditions are followed as Optuna's users write them: a parameter is suggested i
 import warnings
 from typing import Any
 
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Params = dict[str, Any]
 

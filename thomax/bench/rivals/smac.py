@@ -10,9 +10,9 @@ import tempfile
 import weakref
 from typing import Any
 
-from thomax.parameters import Categorical, Float, Int, Parameter
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.parameters import Categorical, Float, Int, Parameter
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 Params = dict[str, Any]
 

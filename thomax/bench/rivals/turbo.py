@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from thomax.bench.rivals.botorch import Cube, Params, filled, fitted, seeded, tensor
-from thomax.pools import Pool
-from thomax.spaces import Space
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 
 FIRST, LARGEST, SMALLEST = 0.8, 1.6, 0.5**7  # lengths
 SUCCESSES = 3  # in a row, that double the length

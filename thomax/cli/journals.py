@@ -1,0 +1,86 @@
+"""Journals as the commands find them: to look at, or to go on with."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thomax.cli.numbers import seconds_flag
+from thomax.storage.journal import Journal
+from thomax.storage.locks import waiting
+
+if TYPE_CHECKING:
+    from thomax.optimizer import Optimizer
+
+
+def read_journal(path: Path) -> Journal:
+    """Return a snapshot of a search's journal, whoever else is writing to it."""
+    if path.is_dir():
+        raise ValueError(f"A journal needs to be a file, got the folder {path}.")
+    if not path.exists():
+        raise ValueError(
+            f"The journal {path} does not exist: "
+            "`thomax run` and `thomax suggest --space` create one."
+        )
+    journal = Journal.read(path)
+    header = journal.header
+    if header.get("direction") not in ("maximize", "minimize") or not isinstance(
+        header.get("space"), dict
+    ):
+        raise ValueError(f"{path} needs to be the journal of an Optimizer, got another one's.")
+    return journal
+
+
+def add_shared(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that take their turn at a journal."""
+    parser.add_argument(
+        "--space", type=Path, metavar="SPACE.toml", help="the space, if the journal lacks it"
+    )
+    parser.add_argument(
+        "--wait", type=seconds_flag, default=60.0, metavar="SECONDS",
+        help="for other commands that use the journal (default 60)",
+    )  # fmt: skip
+
+
+def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimizer":
+    """Open a journal as soon as nobody else holds it: jobs of a queue may end together."""
+    with waiting(seconds):
+        return make()
+
+
+def open_new(path: Path, space: Path) -> "Optimizer":
+    """Open a journal with the space of a file, or create it."""
+    from thomax.cli.settings import DEFAULTS  # here: looking at a journal needs no JAX
+    from thomax.cli.spacefile import read_space_file
+    from thomax.optimizer import Optimizer
+
+    file = read_space_file(space)
+    return Optimizer(
+        file.space,
+        direction=file.settings.get("direction", DEFAULTS["direction"]),
+        seed=file.settings.get("seed"),
+        initial=file.settings.get("initial"),
+        journal=path,
+    )
+
+
+def open_again(path: Path, space: Path | None = None) -> "Optimizer":
+    """Open a journal that exists, with the space of a file or the one in the journal's header.
+
+    The header of a pool has no candidates: for run.jsonl they come from run.toml beside it.
+    """
+    from thomax.optimizer import Optimizer
+
+    header = read_journal(path).header
+    beside = path.with_suffix(".toml")
+    if space is None and header["space"].get("kind") == "pool" and beside.is_file():
+        space = beside
+    if space is not None:
+        return open_new(path, space)
+    if header["space"].get("kind") != "space" or header["space"].get("constraint"):
+        raise ValueError(
+            f"{path} needs a space that its header describes in full, got one with a pool or a "
+            "constraint function: give --space SPACE.toml with the pool, or go on with it from "
+            "Python."
+        )
+    return Optimizer.open(path)

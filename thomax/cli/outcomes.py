@@ -1,0 +1,296 @@
+"""Files of outcomes: what came of many points, as CSV or JSON lines."""
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thomax.cli.numbers import number_in, whole_in
+from thomax.cli.points import Points
+from thomax.cli.sheets import Sheet, decoded, read_sheet
+from thomax.cli.texts import as_text
+from thomax.optimizer import Optimizer
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.journal import Trial
+from thomax.storage.outcomes import checked_outcome
+
+RESERVED = ("number", "value", "error")  # columns of a table that are no parameters
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial, given by its number, or of any point, given by its params.
+
+    Beside a number, params are what was really run; `columns` are those that the row has, also
+    where its cell is empty.
+    """
+
+    where: str
+    number: int | None
+    value: float | None
+    error: str | None
+    params: dict[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+
+@dataclass
+class Outcomes:
+    """What a file holds: outcomes, and the count of the rows that have none yet."""
+
+    found: list[Outcome]
+    blank: int = 0
+
+
+@dataclass
+class Told:
+    """What became of outcomes: the trials recorded, and how many had been recorded before."""
+
+    trials: list[Trial] = field(default_factory=list)
+    before: int = 0
+
+
+def tell_outcomes(
+    optimizer: Optimizer,
+    outcomes: list[Outcome],
+    *,
+    as_run: bool = False,
+    allow_repeats: bool = False,
+) -> Told:
+    """Record all outcomes, or none if one is wrong; leave out those recorded before.
+
+    Args:
+        optimizer: The search.
+        outcomes: What to record.
+        as_run: Whether a trial may be recorded with other params than it was proposed with.
+        allow_repeats: Whether a point is recorded once more with a value that it has already.
+    """
+    teller = _Teller(optimizer, as_run, allow_repeats)
+    for outcome in outcomes:
+        try:
+            teller.take(outcome)
+        except ValueError as error:
+            raise ValueError(f"{outcome.where}: {error} Nothing was recorded.") from None
+    return Told(optimizer.tell_all(teller.chosen, as_run=as_run), teller.before)
+
+
+class _Teller:
+    """Sort outcomes into those to record and those that the search has already."""
+
+    def __init__(self, optimizer: Optimizer, as_run: bool, allow_repeats: bool) -> None:
+        self._points = Points(optimizer.space)
+        self._trials = {t.number: t for t in optimizer.trials}
+        self._as_run = as_run
+        self._taken: set[int] = set()
+        told = [t for t in self._trials.values() if t.state in ("complete", "failed")]
+        self._recorded = Counter(
+            _identity(t.params, t.value, t.error) for t in ([] if allow_repeats else told)
+        )
+        self._pending: dict[str, list[Trial]] = {}
+        for trial in self._trials.values():
+            if trial.state == "pending":
+                self._pending.setdefault(_identity(trial.params), []).append(trial)
+        self.chosen: list[tuple[Trial | dict[str, Any], float | None, str | None]] = []
+        self.before = 0
+
+    def take(self, outcome: Outcome) -> None:
+        value, error = checked_outcome(outcome.value, outcome.error)
+        target: Trial | dict[str, Any]
+        if outcome.number is None:
+            params = self._points.complete(outcome.params)
+            key = _identity(params, value, error)
+            is_recorded = self._recorded[key] > 0
+            self._recorded[key] -= is_recorded
+            target = params if is_recorded else self._awaited(params)
+        else:
+            target = trial = self._trial(outcome)
+            if is_recorded := trial.state in ("complete", "failed"):
+                _require_same(trial, value, error)
+        if is_recorded:
+            self.before += 1
+        else:
+            self.chosen.append((target, outcome.value, outcome.error))
+
+    def _awaited(self, params: dict[str, Any]) -> Trial | dict[str, Any]:
+        """Return the first trial that waits for this point, or the point if none does."""
+        waiting = self._pending.get(_identity(params), [])
+        trial = next((t for t in waiting if t.number not in self._taken), None)
+        if trial is None:
+            return params
+        self._taken.add(trial.number)
+        return trial
+
+    def _trial(self, outcome: Outcome) -> Trial:
+        trial = self._trials.get(outcome.number or 0)
+        if trial is None or trial.number in self._taken or trial.state == "dropped":
+            pending = [t.number for t in self._trials.values() if t.state == "pending"]
+            left = [n for n in pending if n not in self._taken]
+            raise ValueError(
+                f"trial {outcome.number} needs to be pending, and told once; "
+                f"pending are {left or 'none'}."
+            )
+        self._taken.add(trial.number)
+        different = self._points.differences(trial.params, outcome.params)
+        if not different:
+            return trial
+        if self._as_run and trial.state == "pending":
+            params = self._points.complete(outcome.params, outcome.columns, trial.params)
+            return Trial(trial.number, params)
+        asked = {name: trial.params.get(name, "nothing") for name in different}
+        way_on = (
+            "mend the row, or give --as-run to record what the row says was run."
+            if trial.state == "pending"
+            else "it was recorded so before."
+        )
+        raise ValueError(
+            f"trial {trial.number} was proposed with {_shown(asked)}, but the row has "
+            f"{_shown(different)}: {way_on}"
+        )
+
+
+def _identity(
+    params: Mapping[str, Any], value: float | None = None, error: str | None = None
+) -> str:
+    return repr((sorted(params.items()), value, error))  # repr: True is another choice than 1
+
+
+def _require_same(trial: Trial, value: float | None, error: str | None) -> None:
+    if (trial.value, trial.error) != (value, error):
+        old, new = (
+            f"the error {e!r}" if v is None else f"the value {v}"
+            for v, e in ((trial.value, trial.error), (value, error))
+        )
+        raise ValueError(
+            f"trial {trial.number} needs to be pending, and told once; it is recorded with {old}, "
+            f"and the row has {new}."
+        )
+
+
+def _shown(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {as_text(value)[:80]}" for name, value in params.items())
+
+
+# Reading
+
+
+def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
+    """Read a file: on each line a `number` or `params`, and a `value` or an `error`.
+
+    In a CSV file every parameter has a column of its own, and rows without a value or an error
+    are left out.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".jsonl"):
+        raise ValueError(f"--from needs a file that ends in .csv or .jsonl, got {path}.")
+    if kind == ".jsonl":
+        return Outcomes([_json_outcome(f"{path}, line {n}", row) for n, row in _json_rows(path)])
+    points = Points(space)
+    return _sheet_outcomes(read_sheet(path, {*RESERVED, *points.names}), points)
+
+
+def value_in(text: Any, where: str) -> float:
+    """Return a value as a number; nan stands for a failed evaluation."""
+    try:
+        number = number_in(text) if isinstance(text, str) else text
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise TypeError
+        return float(number)
+    except (TypeError, OverflowError):
+        raise ValueError(
+            f"{where} needs a number as value, got {str(text)[:80]!r}: a failed trial has an "
+            "error instead."
+        ) from None
+
+
+def _json_outcome(where: str, row: Mapping[str, Any]) -> Outcome:
+    number, params = row.get("number"), row.get("params", {})
+    is_whole = isinstance(number, int) and not isinstance(number, bool)
+    if not (is_whole or ("number" not in row and "params" in row)) or not isinstance(params, dict):
+        wrong = params if is_whole else row.get("number", row.get("params"))
+        raise ValueError(f"{where} needs a whole number or params, got {wrong!r}.")
+    value, error = row.get("value"), row.get("error") or None
+    if (value is None) == (error is None) or not isinstance(error, str | None):
+        raise ValueError(
+            f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
+        )
+    read = None if value is None else value_in(value, where)
+    return Outcome(where, number, read, error, params, (*params,))
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in enumerate(decoded(path).split("\n"), start=1):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, line {line} needs a JSON object, got {text[:80]!r}.")
+        yield line, row
+
+
+def _sheet_outcomes(sheet: Sheet, points: Points) -> Outcomes:
+    outcomes = Outcomes([])
+    for line, row in sheet.rows:
+        if any(row.get(name, "").strip() for name in ("value", "error")):
+            outcomes.found.append(_row_outcome(sheet, points, sheet.where(line), row))
+        else:
+            _require_value_column(sheet)
+            outcomes.blank += 1
+    return outcomes
+
+
+def _row_outcome(sheet: Sheet, points: Points, where: str, row: Mapping[str, str]) -> Outcome:
+    text = "" if "number" in points.names else row.get("number", "").strip()
+    number = _number(where, text) if text else None
+    if number is None and (taken := [n for n in ("value", "error") if n in points.names]):
+        raise ValueError(
+            f"{where} needs its columns value and error for what came of the "
+            f"point, got a parameter called {taken[0]!r}: give numbers, or a .jsonl file."
+        )
+    value, error = (row.get(name, "").strip() for name in ("value", "error"))
+    if value and error:
+        raise ValueError(
+            f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
+        )
+    read = None
+    if value:
+        found = sheet.number(value)
+        read = value_in(value if found is None else found, where)
+    columns = tuple(n for n in sheet.columns if n in points.names and n not in RESERVED)
+    params = _params(sheet, row, points, with_number=number is not None)
+    return Outcome(where, number, read, error or None, params, columns)
+
+
+def _require_value_column(sheet: Sheet) -> None:
+    if "value" in sheet.columns:
+        return
+    similar = {name.lower(): name for name in sheet.columns}
+    close = difflib.get_close_matches("value", similar, 1)
+    hint = f": did you mean {similar[close[0]]!r}?" if close else "."
+    raise ValueError(
+        f"{sheet.path}: there is no column 'value' among {', '.join(sheet.columns)}{hint}"
+    )
+
+
+def _number(where: str, text: str) -> int:
+    number = whole_in(text)
+    if number is None:
+        raise ValueError(f"{where} needs a whole number or params, got {text!r}.")
+    return number
+
+
+def _params(sheet: Sheet, row: Mapping[str, str], points: Points, with_number: bool) -> Any:
+    """Return the row's point; beside a number, columns that are no parameters are notes."""
+    own = [name for name in RESERVED if with_number or name not in points.names]
+    return {
+        name: points.value(name, text, sheet.number)
+        for name, text in row.items()
+        if name not in own
+        and (name in points.names or not with_number)
+        and (text.strip() or points.may_be_empty(name))
+    }

@@ -1,0 +1,118 @@
+"""Points as tables name them: texts become values, and rows are compared with trials."""
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import Any
+
+from thomax.cli.texts import as_text
+from thomax.space.parameters import Categorical, Float, Int, Ordinal, Parameter
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+
+_SHOWN = 1e-5  # relative difference between a number and the six digits that tables show of it
+Reader = Callable[[str], float | None]  # of the number in a cell
+
+
+class Points:
+    """Read points of a space, or candidates of a pool, from rows of texts.
+
+    Example:
+        >>> points = Points(Space({"n": Int(1, 5)}))
+        >>> points.value("n", "2", float)
+        2.0
+        >>> points.differences({"n": 2}, {"n": 3.0})
+        {'n': 3.0}
+    """
+
+    def __init__(self, space: Space | Pool) -> None:
+        self.space = space
+        self.names = [*(space.parameters if isinstance(space, Space) else space.params([0])[0])]
+
+    def value(self, name: str, text: str, number: Reader) -> Any:
+        """Return the value that a cell stands for; what is none is left for checks to refuse."""
+        if isinstance(self.space, Pool):
+            return _alike(self.space.params([0])[0].get(name), text, number)
+        return _typed(self.space.parameters.get(name), text, number)
+
+    def may_be_empty(self, name: str) -> bool:
+        """Return whether an empty cell is a choice; that of a conditional parameter is none."""
+        parameters = self.space.parameters if isinstance(self.space, Space) else {}
+        parameter = parameters.get(name)
+        return (
+            isinstance(parameter, Categorical) and "" in parameter.choices and not parameter.when
+        )
+
+    def differences(self, params: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a row says otherwise than the params; columns of its own do not count."""
+        return {
+            name: value
+            for name, value in row.items()
+            if name in self.names and not (name in params and _same(params[name], value))
+        }
+
+    def complete(
+        self, row: Mapping[str, Any], columns: Collection[str] = (), rest: Mapping[str, Any] = {}
+    ) -> dict[str, Any]:
+        """Return the whole point that a row is about; `rest` is what it has no columns for."""
+        if isinstance(self.space, Pool):
+            return self.space.validate(row if "index" in row else self._candidate(row))
+        others = {name: value for name, value in rest.items() if name not in columns}
+        return self.space.validate(others | {**row})
+
+    def _candidate(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        if unknown := [name for name in row if name not in self.names]:
+            raise ValueError(
+                f"Unknown column {unknown[0]!r}: a candidate has {', '.join(self.names)}."
+            )
+        found = [c for c in self._candidates if not self.differences(c, row)] if row else []
+        if len(found) != 1:
+            raise ValueError(
+                f"One candidate needs to be like {dict(row)}, got {len(found)}: give its index."
+            )
+        return found[0]
+
+    @cached_property
+    def _candidates(self) -> list[dict[str, Any]]:
+        assert isinstance(self.space, Pool)
+        return self.space.params(range(self.space.size))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare values of which one may have been rounded for a table."""
+    kinds = {type(value) for value in (one, other)}
+    if kinds <= {int, float} and float in kinds:
+        return math.isclose(one, other, rel_tol=_SHOWN)
+    return bool(one == other) and (bool in kinds) == (kinds == {bool})
+
+
+def _typed(parameter: Parameter | None, text: str, number: Reader) -> Any:
+    if isinstance(parameter, Float | Int):
+        found = number(text)
+        return text if found is None else found  # `validate` turns 2.0 into the 2 of an Int
+    options: Any = (False, True)
+    if isinstance(parameter, Categorical):
+        options = parameter.choices
+    elif isinstance(parameter, Ordinal):
+        options = parameter.values
+    exact = [option for option in options if as_text(option) == text]
+    similar = [option for option in options if _may_be_written(option, text, number)]
+    return [*exact, *similar, text][0]
+
+
+def _alike(example: Any, text: str, number: Reader) -> Any:
+    """Return the value of a text in a column that has this value elsewhere."""
+    if isinstance(example, bool) and text.strip().lower() in ("true", "false"):
+        return text.strip().lower() == "true"
+    if isinstance(example, str | bool) or (found := number(text)) is None:
+        return text
+    return int(found) if isinstance(example, int) and found.is_integer() else found
+
+
+def _may_be_written(option: Any, text: str, number: Reader) -> bool:
+    """Return whether a table may show an option so: TRUE, or 16.0 in a column that has gaps."""
+    if isinstance(option, bool):
+        return as_text(option) == text.strip().lower()
+    if isinstance(option, str):
+        return option == text.strip()
+    return isinstance(option, int | float) and option == number(text)

@@ -1,0 +1,159 @@
+"""`thomax run`: optimise any program that prints a number."""
+
+import argparse
+import json
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from thomax.cli.evaluation import Evaluation
+from thomax.cli.numbers import number_in, whole_in
+from thomax.cli.points import Points
+from thomax.cli.program import Program, require_program
+from thomax.cli.settings import DEFAULTS, RULES, check_setting
+from thomax.cli.spacefile import SpaceFile, read_space_file
+from thomax.cli.summaries import counts_text, summary
+from thomax.cli.supervision import supervise
+from thomax.cli.texts import cell, say
+from thomax.cli.values import ValueRule
+from thomax.optimizer import Optimizer
+from thomax.storage.journal import Trial
+
+TRIALS = 50  # if neither trials nor a time limit is given
+EXAMPLES = """examples:
+  thomax run space.toml -- python train.py --epochs 3
+  thomax run space.toml --minimize --trials 40 --jobs 4 -- ./train lr={lr} out/{trial}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `thomax run`."""
+    parser.usage = "thomax run SPACE.toml [options] -- PROGRAM [arguments]"
+    parser.description = "Run a program again and again, to find the params of its best value."
+    parser.epilog = EXAMPLES
+    parser.add_argument("space", type=Path, metavar="SPACE.toml")
+    direction = parser.add_mutually_exclusive_group()
+    for word, text in [
+        ("minimize", "small values are good"),
+        ("maximize", "large ones (default)"),
+    ]:
+        direction.add_argument(
+            f"--{word}", dest="direction", action="store_const", const=word, help=text
+        )
+    for name, metavar, text in [
+        ("trials", "N", f"finished trials in all (default {TRIALS}, or as many as time allows)"),
+        ("jobs", "N", "programs that run side by side (default 1)"),
+        ("seed", "N", "of the proposals"),
+        ("initial", "N", "quasi-random trials before the model proposes"),
+        ("timeout", "SECONDS", "for each program; then it is ended, and has failed"),
+        ("time-limit", "SECONDS", "for the run; then nothing new is started"),
+        ("give-up", "N", "stop if the first N trials of the run all fail (default 3; 0: never)"),
+    ]:
+        parser.add_argument(f"--{name}", type=_number, metavar=metavar, help=text)
+    parser.add_argument(
+        "--journal", metavar="PATH", help="the file that keeps everything (default: SPACE.jsonl)"
+    )
+    parser.add_argument(
+        "--value", metavar="[FILE][:KEY]", help="where the value is (default: the last line)"
+    )
+    parser.add_argument("--as", choices=["flags", "env"], help="how params reach the program")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the program until there are enough trials, and print what was found."""
+    file = read_space_file(options.space)
+    settings = _settings(options, file)
+    rule = ValueRule.parse(settings["value"]) if "value" in settings else ValueRule()
+    rule.check_jobs(settings["jobs"])
+    names = tuple(Points(file.space).names)
+    require_program(options.program)
+    program = Program(tuple(options.program), names, settings["as"] == "env")
+    journal = Path(settings["journal"])
+    logs = journal.with_name(journal.name + ".logs")
+    evaluation = Evaluation(program, rule, logs, settings.get("timeout"))
+    with Optimizer(
+        file.space,
+        direction=settings["direction"],
+        seed=settings.get("seed"),
+        initial=settings.get("initial"),
+        journal=journal,
+    ) as optimizer:
+        progress = not options.no_progress and sys.stderr.isatty()
+        stopped = supervise(optimizer, evaluation, settings, progress)
+        header = {"direction": optimizer.direction, "seed": optimizer.seed}
+        found = {"stopped": stopped, **summary(journal, header, optimizer.trials)}
+        trials = optimizer.trials
+    best = found["best"]
+    found["command"] = program.line(best["params"], best["number"]) if best else None
+    code, why = _ending(found, trials)
+    with suppress(BrokenPipeError):  # whoever reads may be gone: how it ended stays the same
+        say(json.dumps(found) if options.json else _text(found, trials, logs))
+        if why:
+            say(f"thomax: {why}", file=sys.stderr)
+    return code
+
+
+def _number(text: str) -> int | float | str:
+    """Return a number if it is one; the rules of the settings say what is wrong otherwise."""
+    whole, number = whole_in(text), number_in(text)
+    return text if number is None else number if whole is None else whole
+
+
+def _settings(options: argparse.Namespace, file: SpaceFile) -> dict[str, Any]:
+    """Return the settings: flags before the file, the file before the defaults."""
+    flags = {name: value for name in RULES if (value := getattr(options, name, None)) is not None}
+    for name, value in flags.items():
+        check_setting(f"--{name.replace('_', '-')}", name, value)
+    found = {**DEFAULTS, **file.settings, **flags}
+    if "trials" not in found and "time_limit" not in found:
+        found["trials"] = TRIALS
+    if "journal" not in flags:  # in the file a path is relative to the file
+        written = file.settings.get("journal", file.path.with_suffix(".jsonl").name)
+        found["journal"] = file.path.parent / written
+    return found
+
+
+def _ending(found: dict[str, Any], trials: list[Trial]) -> tuple[int, str]:
+    """Return the exit code and what it is about."""
+    journal, counts = found["journal"], found["counts"]
+    failed = [t.error or "" for t in trials if t.state == "failed"]
+    if found["stopped"] == "interrupted":
+        count = counts["pending"]
+        pending = f" with {count} trial{'' if count == 1 else 's'} pending" if count else ""
+        return 130, f"stopped{pending}; the same command goes on from here"
+    if found["stopped"] == "failures":
+        again = f"remove {journal} and " if found["best"] is None else ""
+        return 1, (
+            "stopped, because the first trials of the run all failed; mend the program, "
+            f"then {again}run the same command again. The last failure: {failed[-1]}"
+        )
+    if found["best"] is None:
+        reason = f"; the last failure: {failed[-1]}" if failed else ""
+        return 1, f"no trial was successful{reason}"
+    return 0, ""
+
+
+_WHY = {
+    "timeout": "the time limit was reached",
+    "exhausted": "every point of the space has been tried",
+}
+
+
+def _text(found: dict[str, Any], trials: list[Trial], logs: Path) -> str:
+    why = _WHY.get(found["stopped"])
+    lines = [f"{found['journal']}: {counts_text(found['counts'])}" + (f"; {why}" if why else "")]
+    if failed := [t for t in trials if t.state == "failed"]:
+        reason = (failed[-1].error or "").partition("\n")[0]
+        lines.append(f"last failure: {reason} (see {logs / f'{failed[-1].number}.err'})")
+    if best := found["best"]:
+        lines.append(
+            f"best value {best['value']:.6g} ({found['direction']}), trial {best['number']}:"
+        )
+        lines += [f"  {name} = {cell(value)}" for name, value in best["params"].items()]
+        lines.append(f"again: {found['command']}")
+    lines.append(f"next: thomax report {shlex.quote(str(found['journal']))}")
+    return "\n".join(lines)

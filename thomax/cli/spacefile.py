@@ -1,0 +1,105 @@
+"""Space files: a search written down in TOML.
+
+direction = "minimize"
+trials = 100
+
+[parameters]
+lr = {type = "float", low = 1e-5, high = 1e-1, log = true}
+act = {type = "categorical", choices = ["relu", "tanh"]}
+slope = {type = "float", low = 0, high = 1, when = {act = "relu"}}
+
+In place of [parameters], a table [pool] with file = "candidates.csv" lists the points.
+"""
+
+import tomllib
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from thomax.cli.candidates import read_pool
+from thomax.cli.settings import RULES, check_setting
+from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.spelling import nearest
+
+TYPES: dict[str, type[Parameter]] = {
+    t.__name__.lower(): t for t in (Float, Int, Categorical, Ordinal, Bool)
+}
+
+
+@dataclass(frozen=True)
+class SpaceFile:
+    """What a space file says; `settings` holds only those that stand in it."""
+
+    path: Path
+    space: Space | Pool
+    settings: dict[str, Any]
+
+
+def read_space_file(path: Path) -> SpaceFile:
+    """Read a space file, or say in one sentence which key of it is wrong."""
+    content = _parsed(path)
+    tables, pool = content.pop("parameters", None), content.pop("pool", None)
+    if pool is not None and tables is not None:
+        raise ValueError(f"{path} needs either [parameters] or [pool], got both.")
+    if pool is None and (not isinstance(tables, dict) or not tables):
+        raise ValueError(
+            f"{path} needs a table [parameters] with at least one parameter, "
+            'such as x = {type = "float", low = 0, high = 1}, or a table [pool] with a file.'
+        )
+    for key, value in content.items():
+        if key not in RULES:
+            raise ValueError(f"{path}: the key {key!r} is unknown: {nearest(key, RULES)}")
+        check_setting(f"{path}: {key}", key, value)
+    if pool is not None:
+        return SpaceFile(path, read_pool(f"{path}: [pool]", path.parent, pool), content)
+    return SpaceFile(path, _space(path, tables), content)
+
+
+def _space(path: Path, tables: dict[str, Any]) -> Space:
+    parameters = {name: _parameter(f"{path}: {name!r}", name, t) for name, t in tables.items()}
+    try:
+        return Space(parameters)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors put a mark before it
+    except OSError as error:
+        raise ValueError(f"{path} needs to be a readable file ({error.strerror}).") from None
+    except ValueError as error:
+        raise ValueError(f"{path} needs to be TOML: {error}.") from None
+
+
+def _parameter(where: str, name: str, table: Any) -> Parameter:
+    if not name:
+        raise ValueError(f"{where} needs a name, got an empty one.")
+    if not isinstance(table, dict) or "type" not in table:
+        raise ValueError(
+            f'{where} needs a table with a type, such as {{type = "bool"}}, got {table!r} '
+            "(a name with a dot needs quotes)."
+        )
+    options = {key: value for key, value in table.items() if key != "type"}
+    if (kind := table["type"]) not in [*TYPES]:
+        raise ValueError(f"{where} has an unknown type {kind!r}: {nearest(str(kind), TYPES)}")
+    known = {f.name: f.default is MISSING for f in fields(TYPES[kind])}
+    for key in options:
+        if key not in known:
+            raise ValueError(f"{where} has an unknown key {key!r}: {nearest(key, known)}")
+    for key, is_required in known.items():
+        if is_required and key not in options:
+            raise ValueError(f"{where} needs the key {key!r}, because its type is {kind}.")
+    if not isinstance(options.get("log", False), bool):
+        raise ValueError(f"{where}: log needs true or false, got {options['log']!r}.")
+    for key in ("choices", "values"):
+        if isinstance(options.get(key), dict):
+            raise ValueError(
+                f"{where}: {key} needs a list, got a table: objects by label are for Python."
+            )
+    try:
+        return TYPES[kind](**options)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None

@@ -1,0 +1,101 @@
+"""`thomax suggest`: the next points, for whoever evaluates them by other means."""
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from thomax.cli.journals import add_shared, open_again, open_new, opened_in_turn
+from thomax.cli.numbers import whole_flag
+from thomax.cli.outcomes import RESERVED
+from thomax.cli.points import Points
+from thomax.cli.sheets import write_sheet
+from thomax.cli.summaries import param_cells
+from thomax.cli.texts import say, table
+from thomax.optimizer import Optimizer
+from thomax.storage.journal import Trial
+
+EXAMPLES = """examples:
+  thomax suggest search.jsonl --space space.toml -n 4
+  thomax suggest search.jsonl --json
+  thomax suggest search.jsonl -n 8 --csv plan.csv"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `thomax suggest`."""
+    parser.description = "Propose points; `thomax tell` records what came of them."
+    parser.epilog = EXAMPLES
+    parser.add_argument("journal", type=Path, metavar="JOURNAL")
+    parser.add_argument("-n", type=whole_flag, default=1, help="how many (default 1)")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--json", action="store_true", help="print a JSON object a line")
+    way.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write a table to be filled in: `tell --from`"
+    )
+    parser.add_argument(
+        "--decimal-comma", action="store_true",
+        help="in the table: 0,5 for 0.5, and semicolons between cells",
+    )  # fmt: skip
+    add_shared(parser)
+    parser.set_defaults(act=_suggest)
+
+
+def _suggest(options: argparse.Namespace) -> None:
+    if options.n < 1:
+        raise ValueError(f"-n needs a whole number >= 1, got {options.n}.")
+    if options.decimal_comma and options.csv is None:
+        raise ValueError("--decimal-comma needs --csv FILE: it is about the table.")
+    with opened_in_turn(lambda: _opened(options), options.wait) as optimizer:
+        columns = Points(optimizer.space).names
+        if options.csv is not None:
+            _require_writable(options.csv, columns)
+        trials = optimizer.ask(options.n)
+    if len(trials) < options.n:
+        say("thomax: every point of the space has been proposed", file=sys.stderr)
+    if options.csv is not None and trials:
+        _write(options, columns, trials)
+    elif options.json:
+        for trial in trials:
+            print(json.dumps({"number": trial.number, "params": trial.params}))
+    elif trials:
+        say(table([{"trial": str(t.number)} | param_cells(t, ("trial",)) for t in trials]))
+
+
+def _opened(options: argparse.Namespace) -> Optimizer:
+    journal, space = options.journal, options.space
+    if not journal.exists():
+        if space is None:
+            raise ValueError(
+                f"The journal {journal} does not exist: give --space SPACE.toml to create it."
+            )
+        return open_new(journal, space)
+    return open_again(journal) if space is None else open_new(journal, space)
+
+
+def _require_writable(path: Path, columns: list[str]) -> None:
+    """Refuse before anything is proposed what cannot be written."""
+    if path.exists():
+        raise ValueError(f"--csv needs a new file, got {path}, which may hold values: rename it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--csv needs a file in a folder that exists, got {path}.")
+    if taken := [name for name in RESERVED if name in columns]:
+        raise ValueError(
+            f"--csv needs the column {taken[0]!r} for itself, got a parameter of that name: "
+            "rename the parameter, or use --json."
+        )
+
+
+def _write(options: argparse.Namespace, columns: list[str], trials: list[Trial]) -> None:
+    rows = [[t.number, *[t.params.get(name, "") for name in columns], ""] for t in trials]
+    try:
+        write_sheet(options.csv, [["number", *columns, "value"], *rows], options.decimal_comma)
+    except OSError as error:
+        numbers = ", ".join(str(t.number) for t in trials)
+        raise OSError(
+            f"{options.csv} could not be written ({error.strerror}). The trials {numbers} are "
+            f"pending: `thomax show {options.journal} --all --json` has their params."
+        ) from error
+    again = shlex.join(["thomax", "tell", str(options.journal), "--from", str(options.csv)])
+    many = f"{len(trials)} point{'' if len(trials) == 1 else 's'}"
+    say(f"wrote {many} to {options.csv}: fill in the column value, then {again}")

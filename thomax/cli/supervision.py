@@ -1,0 +1,89 @@
+"""The loop around a program: resumed, interrupted, given up."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thomax.cli.evaluation import Evaluation
+from thomax.cli.signals import stopped_like_by_ctrl_c, undisturbed
+from thomax.cli.values import Failure
+from thomax.loop import GivenUpError, run, show_on_stderr
+from thomax.optimizer import Optimizer
+from thomax.storage.journal import Trial
+
+
+def supervise(
+    optimizer: Optimizer, evaluation: Evaluation, settings: dict[str, Any], progress: bool
+) -> str:
+    """Evaluate trials, and return why that ended; whatever happens, no program outlives it."""
+    jobs = settings["jobs"]
+    stopped = threading.Event()
+
+    def evaluate(job: Any) -> float:
+        value = evaluation(**job)
+        if stopped.is_set():  # what an ended program prints is no value
+            raise Failure("the run was stopped before the program ended by itself")
+        return value
+
+    # Threads also for one job: a signal interrupts the main thread, which starts no program.
+    threads = ThreadPoolExecutor(jobs)
+    try:
+        with stopped_like_by_ctrl_c():
+            return run(
+                _Numbered(optimizer),
+                evaluate,
+                None,
+                total=settings.get("trials"),
+                batch=jobs,
+                executor=threads,
+                synchronous=False,
+                timeout=settings.get("time_limit"),
+                unfinished="evaluate",
+                give_up=settings["give_up"],
+                progress=progress,
+                callbacks=[],
+                show=show_on_stderr,
+            )
+    except KeyboardInterrupt:
+        return "interrupted"
+    except GivenUpError:
+        return "failures"
+    finally:
+        with undisturbed():
+            stopped.set()
+            evaluation.processes.stop()
+            threads.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """Hand the loop trials whose params hold the trial's number too: logs are named by it."""
+
+    optimizer: Optimizer
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.optimizer.trials
+
+    @property
+    def pending(self) -> list[Trial]:
+        return [_job(trial) for trial in self.optimizer.pending]
+
+    @property
+    def best(self) -> Trial:
+        return self.optimizer.best
+
+    def ask(self, n: int) -> list[Trial]:
+        return [_job(trial) for trial in self.optimizer.ask(n)]
+
+    def tell(self, trial: Trial, value: Any = None, *, error: Any = None) -> Trial:
+        reason = str(error) if isinstance(error, Failure) else error
+        return self.optimizer.tell(trial.number, value, error=reason)
+
+    def drop(self, trial: Trial) -> None:
+        self.optimizer.drop(trial.number)
+
+
+def _job(trial: Trial) -> Trial:
+    return replace(trial, params={"number": trial.number, "params": trial.params})

@@ -1,0 +1,124 @@
+"""`thomax tell`: record what came of a point."""
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from thomax.cli.journals import add_shared, open_again, opened_in_turn
+from thomax.cli.numbers import whole_in
+from thomax.cli.outcomes import (
+    Outcome,
+    Outcomes,
+    Told,
+    read_outcomes,
+    tell_outcomes,
+    value_in,
+)
+from thomax.cli.texts import say
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+
+EXAMPLES = """examples:
+  thomax tell search.jsonl 3 0.93
+  thomax tell search.jsonl 4 --failed "out of memory"
+  thomax tell search.jsonl --params '{"lr": 0.01, "act": "relu"}' 0.87
+  thomax tell search.jsonl --from results.csv"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `thomax tell`."""
+    parser.description = "Record the value of a trial, or that it failed."
+    parser.epilog = EXAMPLES
+    # argparse takes -1e-05 for a flag, until Python 3.14.
+    parser._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
+    parser.add_argument("journal", type=Path, metavar="JOURNAL")
+    parser.add_argument(
+        "outcome", nargs="*", metavar="NUMBER VALUE", help="as suggested; nan fails"
+    )
+    parser.add_argument(
+        "--failed", nargs="?", const="failed", metavar="REASON", help="instead of a value"
+    )
+    parser.add_argument(
+        "--params",
+        nargs="+",
+        metavar=("JSON", "VALUE"),
+        help="instead of a number: any point of the space",
+    )
+    parser.add_argument(
+        "--from", type=Path, dest="file", metavar="FILE", help="many at once, .csv or .jsonl"
+    )
+    parser.add_argument(
+        "--as-run",
+        action="store_true",
+        help="with --from: record trials with the params of the file, where these differ",
+    )
+    parser.add_argument(
+        "--allow-repeats",
+        action="store_true",
+        help="with --from: record points once more with a value that they have already",
+    )
+    add_shared(parser)
+    parser.set_defaults(act=_tell)
+
+
+def _tell(options: argparse.Namespace) -> None:
+    opened = opened_in_turn(lambda: open_again(options.journal, options.space), options.wait)
+    with opened as optimizer:
+        outcomes = _outcomes(options, optimizer.space)
+        told = tell_outcomes(
+            optimizer,
+            outcomes.found,
+            as_run=options.as_run,
+            # One point on the command line is told on purpose.
+            allow_repeats=options.allow_repeats or options.file is None,
+        )
+    say(_words(told, outcomes.blank, options.journal))
+
+
+def _words(told: Told, blank: int, journal: Path) -> str:
+    count = len(told.trials)
+    what = f"trial {told.trials[0].number}" if count == 1 else f"{count or 'no'} trials"
+    parts = [f"recorded {what} in {journal}"]
+    if told.before:
+        parts.append(f"{told.before} had been recorded before")
+    if blank:
+        parts.append(f"skipped {blank} row{'' if blank == 1 else 's'} without a value")
+    return "; ".join(parts)
+
+
+def _outcomes(options: argparse.Namespace, space: Space | Pool) -> Outcomes:
+    given = [options.outcome, options.params, options.file]
+    if sum(bool(way) for way in given) != 1:
+        raise ValueError("tell needs one of NUMBER, --params JSON and --from FILE.")
+    if options.file:
+        if options.failed is not None:
+            raise ValueError("--from takes no --failed: the file has errors in it.")
+        return read_outcomes(options.file, space)
+    if options.as_run or options.allow_repeats:
+        raise ValueError("--as-run and --allow-repeats need --from FILE.")
+    trial, *values = options.params or options.outcome
+    if len(values) != (options.failed is None):
+        raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
+    value = value_in(values[0], "tell") if values else None
+    if options.params:
+        return Outcomes([Outcome("tell", None, value, options.failed, _params(trial))])
+    return Outcomes([Outcome("tell", _number(trial), value, options.failed)])
+
+
+def _number(text: str) -> int:
+    number = whole_in(text)
+    if number is None or number < 0:
+        raise ValueError(f"NUMBER needs to be the whole number of a trial, got {text!r}.")
+    return number
+
+
+def _params(text: str) -> dict[str, Any]:
+    try:
+        params = json.loads(text)
+    except (ValueError, RecursionError):
+        params = None
+    if not isinstance(params, dict):
+        raise ValueError(f"--params needs a JSON object such as '{{\"x\": 1}}', got {text!r}.")
+    return params

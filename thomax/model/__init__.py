@@ -1,0 +1,1 @@
+"""Arrays only: networks, kernels, posteriors, draws."""

@@ -1,0 +1,208 @@
+"""Draws from the posterior: functions that a maximiser climbs.
+
+A draw is a frozen record of arrays (a JAX pytree), never a closure: code compiled for one draw
+serves every later draw of the same sizes. Leading axes of all arrays are the B draws of a batch.
+Inside, draws live on the standardised scale; called, they answer in the objective's units.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, Self
+
+import jax
+import numpy as np
+
+from thomax.compilation import compiled
+from thomax.model.data import pad, padded_size, unwarped
+from thomax.model.kernels import NTK
+from thomax.model.networks import Network
+from thomax.model.prior import lift
+
+_LARGEST = np.finfo(np.float64).max
+DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
+CHUNK = 4096  # points evaluated at once
+
+
+class Score(Protocol):
+    """What a policy returns: B functions of points, to be maximised.
+
+    It is a JAX pytree, and B is the length of each of its arrays. A score that also estimates the
+    objective may be called at points (N, ...), and answers in the objective's units; one that
+    cannot be called is taken to have those units already.
+    """
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one function of the batch at points (N, ...); compiled by the caller."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The way back to the objective's units, shared by all draws."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    lifting: np.ndarray | None
+    single: bool
+    warping: np.ndarray | None = field(default=None, kw_only=True)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Evaluate in the objective's units: (N,) for a single key, (B, N) for a batch."""
+        standard = evaluate(self, np.asarray(x, np.float32))
+        if self.warping is not None:
+            standard = unwarped(standard, self.warping)
+        with np.errstate(over="ignore"):
+            found = self.centre[:, None] + self.scale[:, None] * standard
+        found = np.clip(found, -_LARGEST, _LARGEST)
+        return found[0] if self.single else found
+
+    def __repr__(self) -> str:
+        shape = getattr(self.centre, "shape", ())
+        what = "single" if self.single else f"batch={shape[0] if shape else 1}"
+        network = getattr(self, "network", None)
+        return f"{type(self).__name__}({what}{'' if network is None else f', network={network}'})"
+
+    def inputs(self, x: Any) -> Any:
+        """Return points as the network sees them."""
+        return x if self.lifting is None else lift(x, self.lifting)
+
+    def as_single(self, single: bool) -> Self:
+        """Return the same draws, answering for one key or for a batch."""
+        return replace(self, single=single)
+
+
+def _register(*fields: str) -> Any:
+    return partial(
+        jax.tree_util.register_dataclass,
+        data_fields=[*DRAW_FIELDS, *fields],
+        meta_fields=["single", "network"],
+    )
+
+
+@_register("theta", "theta0_prime", "beta")
+@dataclass(frozen=True, repr=False)
+class LinearDraw(Draw):
+    """A draw of Algorithm 2: f(x) = beta < grad f(x; theta0'), theta >, one JVP."""
+
+    network: Network
+    theta: np.ndarray
+    theta0_prime: np.ndarray
+    beta: np.ndarray
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one draw on the standardised scale."""
+        return self.beta * _tangent(self.network, self.theta0_prime, self.theta, self.inputs(x))
+
+
+@_register("theta", "theta0", "theta0_prime", "beta", "certificate")
+@dataclass(frozen=True, repr=False)
+class NeuralDraw(Draw):
+    """A draw of Algorithm 1: f(x) = beta (f(x; theta) + < grad f(x; theta0), theta0' >)."""
+
+    network: Network
+    theta: np.ndarray
+    theta0: np.ndarray
+    theta0_prime: np.ndarray
+    beta: np.ndarray
+    certificate: Any
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one draw on the standardised scale."""
+        x = self.inputs(x)
+        delta = _tangent(self.network, self.theta0, self.theta0_prime, x)
+        return self.beta * (self.network.apply(self.theta, x) + delta)
+
+
+@_register("theta", "theta0_prime", "beta", "kernel", "x", "weights")
+@dataclass(frozen=True, repr=False)
+class PathwiseDraw(Draw):
+    """A draw at infinite width, by pathwise conditioning of a wide network's prior draw.
+
+    f(x) = beta ( < grad f(x; theta0'), theta0 >  +  k(x, X) A^-1 (y + eps - prior(X)) )
+                  `------- prior draw -------'      `----------- update ------------'
+    """
+
+    network: Network
+    theta: np.ndarray
+    theta0_prime: np.ndarray
+    beta: np.ndarray
+    kernel: NTK
+    x: np.ndarray
+    weights: np.ndarray
+
+    def values(self, x: Any) -> Any:
+        """Evaluate one draw on the standardised scale."""
+        x = self.inputs(x)
+        prior = _tangent(self.network, self.theta0_prime, self.theta, x)
+        update = self.kernel(x.astype(self.x.dtype), self.x) @ self.weights
+        return self.beta * (prior + update.astype(prior.dtype))
+
+
+def _tangent(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    return jax.jvp(lambda t: network.apply(t, x), (theta,), (v,))[1]
+
+
+@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
+def _shared_points(score: Any, x: Any) -> Any:
+    return jax.vmap(lambda s: s.values(x))(score)
+
+
+@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
+def _own_points(score: Any, x: Any) -> Any:
+    return jax.vmap(lambda s, z: s.values(z))(score, x)
+
+
+@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
+def _own_gradients(score: Any, x: Any) -> Any:
+    def total(s: Any, z: Any) -> Any:
+        values = s.values(z)
+        return values.sum(), values
+
+    (_, values), gradients = jax.vmap(jax.value_and_grad(total, argnums=1, has_aux=True))(score, x)
+    return values, gradients
+
+
+def batch_size(score: Any) -> int:
+    """Return how many functions a score holds."""
+    leaves = jax.tree.leaves(score)
+    has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
+    if not has_values or not leaves or not all(np.ndim(leaf) for leaf in leaves):
+        raise TypeError(
+            "A policy needs to return a score, a JAX pytree of arrays with an entry for each key "
+            f"and a method values(x), got {score!r}: see thomax.model.draws.Score."
+        )
+    return len(leaves[0])
+
+
+def in_units(score: Any, x: np.ndarray) -> np.ndarray:
+    """Evaluate all functions of a score in the objective's units: (B, N)."""
+    found = score(x) if callable(score) else evaluate(score, np.asarray(x, np.float32))
+    return np.asarray(found, np.float64)
+
+
+def evaluate(score: Any, x: np.ndarray) -> np.ndarray:
+    """Evaluate B draws on the standardised scale at shared points (N, ...): (B, N) float64."""
+    return _chunked(_shared_points, score, x, axis=0)
+
+
+def evaluate_own(score: Any, x: np.ndarray) -> np.ndarray:
+    """Evaluate each draw at its own points (B, N, ...): (B, N) float64."""
+    return _chunked(_own_points, score, x, axis=1)
+
+
+def value_and_gradient(score: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values (B, N) and gradients (B, N, d) of each draw at its own points."""
+    values, gradients = _own_gradients(score, x)
+    return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
+
+
+def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
+    """Evaluate a bounded number of points at a time, in few shapes."""
+    found = []
+    for start in range(0, x.shape[axis], CHUNK):
+        part = x[start : start + CHUNK] if axis == 0 else x[:, start : start + CHUNK]
+        count = part.shape[axis]
+        size = min(CHUNK, padded_size(count, part.shape[axis + 1 :]))
+        values = function(score, pad(part, size, axis))
+        found.append(np.asarray(values, np.float64)[:, :count])
+    return np.concatenate(found, axis=1) if found else np.zeros((batch_size(score), 0))

@@ -1,0 +1,219 @@
+"""The prior over functions: inputs on a sphere, and scales chosen by the evidence.
+
+On the cube a network's prior variance grows with |x|^2: draws then have their maxima in corners,
+and a search in many dimensions never leaves them. Lifted to a sphere, all points are alike.
+
+Notation:
+    scale       of the inputs before they are lifted: larger means faster varying functions;
+                one for all dimensions, or one for each
+    amplitude   standard deviation of the function in units of the network's
+    ratio       noise variance over squared amplitude
+    p           log squared amplitude, log ratio, log of the scale that dimensions have in
+                common, and how far each is from it                          (3 + d,)
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from thomax.compilation import compiled
+from thomax.model.blas import small_matrices
+from thomax.model.data import pad, padded_size
+from thomax.model.evidence import evidence_loss
+from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
+from thomax.model.lbfgs import minimise
+from thomax.model.networks import MLP, Network
+from thomax.model.posterior import Factor
+
+SCALES = (0.5, 1.0, 2.0, 4.0)
+RATIOS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+SMALLEST_MAX_NOISE_STD = math.sqrt(RATIOS[0])
+_MOST_POINTS = 256  # the evidence of more points says little more about four numbers
+_MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
+_MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
+_ITERATIONS = 20
+_COLUMNS = 8  # dimensions are padded to a multiple
+_TOLERANCE = 0.1  # nats for a factor of e
+
+
+def lift(x: Any, scale: Any) -> Any:
+    """Scale points (n, d), append a constant and project to a sphere: (n, d + 1).
+
+    The first-layer kernel <x, x'> / (d + 1) of lifted points is the cosine of their angle.
+    Points of another shape are flattened.
+    """
+    x = x.reshape(len(x), -1)
+    d = x.shape[1]
+    extended = jnp.concatenate([x * (scale / math.sqrt(d)), jnp.ones_like(x[:, :1])], axis=1)
+    norm = jnp.sqrt(jnp.sum(extended**2, axis=1, keepdims=True))
+    return math.sqrt(d + 1) * extended / norm
+
+
+_lifted = compiled(whole=False)(lift)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed before the data; without a scale points are not lifted."""
+
+    scale: float | np.ndarray | None
+    noise_std: float
+    amplitude: float = 1.0
+
+    def inputs(self, x: np.ndarray) -> np.ndarray:
+        """Return points as the network sees them, float32."""
+        if self.scale is None:
+            return x
+        return _lifted(x.astype(np.float32), np.asarray(self.scale, np.float32))
+
+    def lifting(self, count: int, d: int) -> np.ndarray | None:
+        """Return the scale of every dimension for each of so many draws, (count, d)."""
+        if self.scale is None:
+            return None
+        return np.broadcast_to(np.asarray(self.scale, np.float32), (count, d)).copy()
+
+
+def default_prior(network: Network, sphere: bool, noise_std: float | None) -> Prior:
+    """Return the prior before there are enough data to choose one."""
+    scale = 1.0 if sphere and isinstance(network, MLP) else None
+    return Prior(scale, 0.1 if noise_std is None else noise_std)
+
+
+def fit_prior(
+    network: Network,
+    x: np.ndarray,
+    targets: np.ndarray,
+    sphere: bool,
+    *,
+    spread: float = 0.0,
+    max_noise_std: float = 0.32,
+) -> Prior:
+    """Choose scale, amplitude and noise by the evidence of the exact tangent kernel.
+
+    For each scale and ratio the best amplitude is known in closed form, so the whole choice costs
+    a few Cholesky factorisations. With a `spread` the best of them is where an ascent starts that
+    gives every dimension a scale of its own: a factor of exp(spread) from the common one is
+    usual. The noise is at most `max_noise_std` amplitudes. Networks whose exact kernel is unknown
+    keep the default.
+    """
+    before = default_prior(network, sphere, None)
+    if len(x) < 4 or not has_exact_ntk(network):
+        return before
+    kernel = exact_ntk(network)
+    some, values = _thinned(x, targets, _MOST_POINTS)
+    scales = SCALES if before.scale is not None else (None,)
+    kernels = {scale: _gram(kernel, some, scale) for scale in scales}
+    ratios = [ratio for ratio in RATIOS if ratio <= max_noise_std**2 * (1 + 1e-9)]
+    best = max(product(scales, ratios), key=lambda c: _evidence(kernels[c[0]], values, *c)[0])
+    amplitude = _evidence(kernels[best[0]], values, *best)[1]
+    found = Prior(best[0], math.sqrt(best[1]), amplitude)
+    if spread == 0 or before.scale is None or x[0].size > _MOST_DIMENSIONS:
+        return found
+    some, values = _thinned(x, targets, _MOST_POINTS_EACH)
+    return _each_dimension(kernel, some, values, found, spread, max_noise_std)
+
+
+def _thinned(x: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    some = np.linspace(0, len(x) - 1, min(most, len(x))).astype(int)
+    return x[some], targets[some]
+
+
+def _each_dimension(
+    kernel: NTK,
+    x: np.ndarray,
+    y: np.ndarray,
+    start: Prior,
+    spread: float,
+    max_noise_std: float,
+) -> Prior:
+    """Climb the evidence, times the priors, from one scale for all dimensions to one for each.
+
+    The scale that dimensions have in common cannot be smaller than the smallest that was tried:
+    where data look like noise it would be likelier still, with a large amplitude, and draws would
+    be planes, whose maxima are the corners of the cube.
+    """
+    x = x.reshape(len(x), -1).astype(np.float64)
+    n, d = x.shape
+    # Few sizes: the gradient of the evidence takes long to compile. Columns of zeros change
+    # nothing, once the scale makes up for the root of their number in `lift`.
+    size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
+    common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
+    lower, upper = _box(wide, max_noise_std)
+    padded = pad(pad(x, size), wide, axis=1) * math.sqrt(wide / d)
+    fixed = kernel, padded, pad(y, size), np.arange(size) < n, spread
+
+    def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, gradient = _loss(p[0], *fixed)
+        return value[None], gradient[None]
+
+    with small_matrices(size):
+        found = minimise(
+            loss, np.array([[*common, *[0.0] * wide]]), iterations=_ITERATIONS,
+            tolerance=_TOLERANCE, lower=lower, upper=upper,
+        )  # fmt: skip
+    p = found.x[0]
+    if not np.isfinite(found.value[0]) or not np.isfinite(p).all():
+        return start
+    return Prior(np.exp(p[2] + p[3 : 3 + d]), math.exp(p[1] / 2), math.exp(p[0] / 2))
+
+
+def _box(d: int, max_noise_std: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return bounds of p."""
+    lower = [-6.0, math.log(1e-5), math.log(SCALES[0]), *[-5.0] * d]
+    upper = [8.0, 2 * math.log(max_noise_std), 3.0, *[5.0] * d]
+    return np.array(lower), np.array(upper)
+
+
+@compiled(x64=True)
+def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, spread: Any) -> tuple[Any, Any]:
+    """Return minus the log evidence and log priors of p, and the gradient."""
+
+    def covariance(q: Any) -> Any:
+        z = lift(x, jnp.exp(q[2] + q[3:]))
+        K = jnp.where(mask[:, None] & mask[None, :], kernel(z, z), 0.0)
+        noise = jnp.where(mask, jnp.exp(q[0] + q[1]), 1.0)  # padding couples to nothing
+        return jnp.exp(q[0]) * K + jnp.diag(noise)
+
+    loss, gradient = evidence_loss(covariance, p, y, mask)
+    more, slope = jax.value_and_grad(_prior_loss)(p, spread)
+    return loss + more, gradient + slope
+
+
+def _prior_loss(p: Any, spread: Any) -> Any:
+    """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions."""
+    amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
+    ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
+    return amplitude + ratio + 0.5 * p[2] ** 2 + 0.5 * jnp.sum((p[3:] / spread) ** 2)
+
+
+def _evidence(
+    K: np.ndarray, y: np.ndarray, scale: float | None, ratio: float
+) -> tuple[float, float]:
+    """Return the log evidence at the best amplitude, with weak priors, and that amplitude.
+
+    The priors decide while the data are few: log-normal ones of the scale (a factor of e either
+    way) and of the ratio (e^3), and for the amplitude one more observation of unit size.
+    """
+    n = len(y)
+    factor = Factor(K, ratio)
+    square = (float(np.square(factor.half_solve(y)).sum()) + 1.0) / (n + 1)
+    log_evidence = -0.5 * ((n + 1) * math.log(square) + factor.log_determinant())
+    prior = -0.5 * (math.log(scale or 1.0) / 1.0) ** 2 - 0.5 * (math.log(ratio / 1e-2) / 3.0) ** 2
+    return log_evidence + prior, math.sqrt(square)
+
+
+def _gram(kernel: NTK, x: np.ndarray, scale: float | None) -> np.ndarray:
+    padded = pad(x.reshape(len(x), -1).astype(np.float64), padded_size(len(x)))
+    K = _padded_gram(scale is not None, kernel, padded, 1.0 if scale is None else scale)
+    return K[: len(x), : len(x)]
+
+
+@compiled(static_argnums=(0,), x64=True)
+def _padded_gram(lifted: bool, kernel: NTK, x: Any, scale: Any) -> Any:
+    x = lift(x, scale) if lifted else x
+    return kernel(x, x)

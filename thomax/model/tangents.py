@@ -1,0 +1,116 @@
+"""A network as a linear map of its parameters: J v, J^T a, and solves with J J^T + ridge.
+
+All functions work on B networks at once and are compiled once for each size of the data.
+
+Notation:
+    theta   parameters of B networks                                      (B, p)
+    x       points, padded with zero rows to a fixed number N             (N, ...)
+    J       gradients of the outputs at x with respect to theta, per network   (N, p)
+    K       J J^T on the n rows that are no padding                       (n, n)
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from thomax.compilation import compiled
+from thomax.model.blas import side_by_side
+from thomax.model.kernels import blocks_product, empirical_ntk
+from thomax.model.networks import Network
+from thomax.model.posterior import Factor, conjugate_gradients
+
+_SOME = 64  # rows of K that are looked at where it is too large to form
+
+
+def _linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
+
+
+@compiled(static_argnums=(0,))
+def linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep."""
+    return _linearise(network, theta, v, x)
+
+
+def push(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    """Return J v for every network, (B, N)."""
+    return linearise(network, theta, v, x)[1]
+
+
+@compiled(static_argnums=(0,))
+def pull(network: Network, theta: Any, a: Any, x: Any) -> Any:
+    """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep."""
+    return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
+
+
+@compiled(static_argnums=(0,))
+def _expand(network: Network, theta: Any, v: Any, x: Any) -> Any:
+    """Return f, J v and the blocks of J; compiled together they share the forward sweep."""
+    blocks = jax.vmap(lambda t: network.blocks(t, x))(theta)
+    return *_linearise(network, theta, v, x), blocks
+
+
+class TangentSystem:
+    """B networks linearised at theta: f, J v, and solves with J J^T + ridge I.
+
+    K is formed up to `max_dense` points; beyond, solves go by conjugate gradients. `precision` is
+    that of K: float32 is enough, and faster, where a damping far above rounding is added.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        theta: np.ndarray,
+        v: np.ndarray,
+        x: np.ndarray,
+        n: int,
+        max_dense: int,
+        precision: Any = np.float64,
+    ) -> None:
+        self._network, self._theta, self._x, self._n = network, theta, x, n
+        dense = n <= max_dense
+        found = (_expand if dense else linearise)(network, theta, v, x)
+        self.output, self.tangent = (np.asarray(z)[:, :n].astype(np.float64) for z in found[:2])
+        self.kernels = self._kernels(found[2], precision) if dense else None
+
+    def mean_variance(self) -> np.ndarray:
+        """Return the mean of the diagonal of K, for every network (B,), or that of some rows.
+
+        The diagonal varies little, so some rows show its scale where K is too large to form.
+        """
+        kernels = self.kernels
+        if kernels is None:
+            some = self._x[np.linspace(0, self._n - 1, _SOME).astype(int)]
+            kernels = [empirical_ntk(self._network, theta, some) for theta in self._theta]
+        return np.array([np.trace(K) / len(K) for K in kernels])
+
+    def solver(self, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once if dense."""
+        if self.kernels is None:
+            return lambda b: conjugate_gradients(
+                lambda v: self._multiply(v) + ridge[:, None] * v, b
+            )
+        factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
+        return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
+
+    def _kernels(self, blocks: Any, precision: Any) -> list[np.ndarray]:
+        n = self._n
+        if blocks is None:
+            return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]
+        layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
+
+        def kernel(i: int) -> np.ndarray:
+            rows = [(a[i], d[i]) for a, d in layers]
+            return blocks_product(rows, rows, precision)
+
+        return side_by_side(kernel, range(len(self._theta)), n)
+
+    def _multiply(self, v: np.ndarray) -> np.ndarray:
+        """Return J J^T v on the n real rows: one VJP and one JVP."""
+        padded = np.zeros((len(v), len(self._x)), np.float32)
+        padded[:, : self._n] = v
+        gradients = pull(self._network, self._theta, padded, self._x)
+        product = push(self._network, self._theta, gradients, self._x)
+        return np.asarray(product, np.float64)[:, : self._n]

@@ -1,0 +1,266 @@
+"""Training of B networks at once: Levenberg-Marquardt in function space, then polishing.
+
+Minimises |y - f(X; theta)|^2 + s2 |theta - theta0|^2, the paper's loss (1), from theta0.
+
+With J and K = J J^T at the current theta, e = theta - theta0 and r = y - f(X; theta), the damped
+Gauss-Newton step with damping lam, rho = s2 + lam, is, without any p x p matrix,
+
+    step = J^T (K + rho I)^-1 (r + (s2 / rho) J e)  -  (s2 / rho) e .
+
+lam = 0 is the full Gauss-Newton step, exact in one go as the width grows to infinity. Damping
+rather than shortening the step is what carries ReLU networks over their kinks: the stiff
+directions are solved at once and only the weak ones are held back. Limited-memory BFGS,
+preconditioned by the last damped Gauss-Newton model, finishes.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from thomax.compilation import compiled
+from thomax.model.lbfgs import minimise
+from thomax.model.networks import Network
+from thomax.model.tangents import TangentSystem, pull, push
+
+_FIRST_DAMPING = 0.05  # of the mean diagonal of K
+_POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
+_STALLED = 0.03  # relative decrease below which Gauss-Newton hands over to polishing
+_PROMISING = 0.1  # relative decrease that the linear model must not promise then
+_LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to find anything
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["loss", "relative_gradient", "iterations"],
+    meta_fields=[],
+)
+@dataclass(frozen=True)
+class Certificate:
+    """How well each network was trained, (B,) each.
+
+    `relative_gradient` is the norm of the loss's gradient over that at the start.
+    """
+
+    loss: np.ndarray
+    relative_gradient: np.ndarray
+    iterations: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The loss of B networks: padded points, targets, weights (0 on padding), ridge s2."""
+
+    network: Network
+    theta0: np.ndarray
+    x: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    s2: float
+
+    @property
+    def n(self) -> int:
+        """Count the points that are no padding."""
+        return int(self.weights.sum())
+
+    def linearised(self, theta: np.ndarray, max_dense: int) -> TangentSystem:
+        """Return f and J at theta, and J (theta - theta0)."""
+        v = theta - self.theta0
+        return TangentSystem(
+            self.network, theta, v, self.x, self.n, max_dense, precision=np.float32
+        )
+
+    def loss(self, theta: np.ndarray) -> np.ndarray:
+        """Return the losses (B,)."""
+        args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
+        return np.asarray(_losses(self.network, *args), np.float64)
+
+    def loss_and_gradient(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the losses (B,) and their gradients (B, p)."""
+        args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
+        loss, gradient = _loss_and_gradient(self.network, *args)
+        return np.asarray(loss, np.float64), np.asarray(gradient)
+
+
+def _loss(
+    network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
+) -> Any:
+    residual = weights * (targets - network.apply(theta, x))
+    return jnp.sum(residual**2) + s2 * jnp.sum((theta - theta0) ** 2)
+
+
+@compiled(static_argnums=(0,))
+def _losses(
+    network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
+) -> Any:
+    return jax.vmap(lambda t, start, y: _loss(network, t, start, x, y, weights, s2))(
+        theta, theta0, targets
+    )
+
+
+@compiled(static_argnums=(0,))
+def _loss_and_gradient(
+    network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
+) -> Any:
+    return jax.vmap(
+        lambda t, start, y: jax.value_and_grad(_loss, argnums=1)(
+            network, t, start, x, y, weights, s2
+        )
+    )(theta, theta0, targets)
+
+
+def train_linear(
+    network: Network,
+    theta0_prime: np.ndarray,
+    theta0: np.ndarray,
+    x: np.ndarray,
+    targets: np.ndarray,
+    s2: float,
+    *,
+    max_dense: int,
+) -> np.ndarray:
+    """Minimise |y - J theta|^2 + s2 |theta - theta0|^2, J at theta0', for targets (B, n).
+
+    The minimiser, where gradient descent from theta0 ends, is theta0 + J^T (K + s2 I)^-1
+    (y - J theta0). If y carries a draw of the noise, it has the posterior's law over theta0.
+    """
+    n = targets.shape[1]
+    system = TangentSystem(network, theta0_prime, theta0, x, n, max_dense)
+    a = system.solver(np.full(len(theta0), s2))(targets - system.tangent)
+    return theta0 + np.asarray(pull(network, theta0_prime, _padded(a, len(x)), x))
+
+
+def train(
+    problem: Problem, *, steps: int, polish: int, tolerance: float, max_dense: int
+) -> tuple[np.ndarray, Certificate]:
+    """Minimise the loss; return the parameters (B, p) and a certificate of convergence."""
+    start_gradient = np.linalg.norm(problem.loss_and_gradient(problem.theta0)[1], axis=-1)
+    theta, damping, used = gauss_newton(problem, steps=steps, max_dense=max_dense)
+    found = minimise(
+        problem.loss_and_gradient,
+        theta,
+        iterations=polish,
+        tolerance=tolerance * start_gradient,
+        precondition=_preconditioner(problem, theta, damping, max_dense) if polish else None,
+    )
+    gradient = np.linalg.norm(found.gradient, axis=-1) / np.maximum(start_gradient, 1e-30)
+    iterations = np.full(len(theta), used + found.iterations)
+    return found.x, Certificate(found.value, gradient, iterations)
+
+
+def gauss_newton(
+    problem: Problem, *, steps: int, max_dense: int, first_damping: float = _FIRST_DAMPING
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Take damped Gauss-Newton steps; the loss never increases.
+
+    Returns the parameters, the last damping of every network, and the number of steps.
+    """
+    theta = problem.theta0
+    loss = problem.loss(theta)
+    damping, largest = np.zeros(len(theta)), np.zeros(len(theta))
+    # A network that stalls rests while others go on: no draw depends on the rest of its batch.
+    active = np.ones(len(theta), bool)
+    for step in range(steps):
+        system = problem.linearised(theta, max_dense)
+        if step == 0:
+            scale = system.mean_variance()
+            damping, largest = first_damping * scale, _LARGEST_DAMPING * scale
+        candidate, predicted = damped_step(problem, system, theta, damping)
+        new_loss = problem.loss(candidate)
+        gain = (loss - new_loss) / np.maximum(loss - predicted, 1e-30)
+        better = active & np.isfinite(new_loss) & (new_loss < loss)
+        theta = np.where(better[:, None], candidate, theta)
+        factor = _damping_factor(gain, better)
+        damping = np.where(active, damping * factor, damping)
+        # A small step is no stall if the damping is about to fall, or if the model promised much.
+        is_small = better & (loss - new_loss <= _STALLED * loss)
+        stalled = is_small & (factor >= 1) & (loss - predicted <= _PROMISING * loss)
+        active = active & ~stalled & (damping <= largest)
+        loss = np.where(better, new_loss, loss)
+        if not active.any():
+            return theta, damping, step + 1
+    return theta, damping, steps
+
+
+def _damping_factor(gain: np.ndarray, better: np.ndarray) -> np.ndarray:
+    """Trust the linear model more where the loss fell as it predicted, less where it did not."""
+    factor = np.select([gain > 0.9, gain > 0.7, gain > 0.3], [0.2, 0.7, 1.2], 2.5)
+    return np.where(better, factor, 6.0)
+
+
+def damped_step(
+    problem: Problem, system: TangentSystem, theta: np.ndarray, damping: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the step of the module's docstring leads, and the loss the model predicts."""
+    e = theta - problem.theta0
+    residual = problem.targets[:, : problem.n] - system.output
+    rho = problem.s2 + damping
+    shrink = (problem.s2 / rho)[:, None]
+    right = residual + shrink * system.tangent
+    a = system.solver(rho)(right)
+    pulled = np.asarray(pull(problem.network, theta, _padded(a, len(problem.x)), problem.x))
+    step = np.asarray(pulled - shrink.astype(np.float32) * e)
+    # J step = K a - shrink J e, and K a = right - rho a.
+    left_over = residual - (right - rho[:, None] * a) + shrink * system.tangent
+    predicted = np.square(left_over).sum(1) + problem.s2 * _squares(e + step)
+    return theta + step, predicted
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("bp,bp->b", rows, rows).astype(np.float64)
+
+
+def _padded(a: np.ndarray, size: int) -> np.ndarray:
+    full = np.zeros((*a.shape[:-1], size), np.float32)
+    full[..., : a.shape[-1]] = a
+    return full
+
+
+def _preconditioner(
+    problem: Problem, theta: np.ndarray, damping: np.ndarray, max_dense: int
+) -> Any:
+    """Return v -> (J^T J + rho I)^-1 v / 2, the inverse Hessian of the damped model at theta."""
+    system = problem.linearised(theta, max_dense)
+    rho = problem.s2 + np.maximum(damping, _POLISH_DAMPING * system.mean_variance())
+    solve = system.solver(rho)
+
+    def apply(v: np.ndarray) -> np.ndarray:
+        pushed = np.asarray(push(problem.network, theta, v, problem.x))[:, : problem.n]
+        a = _padded(solve(pushed), len(problem.x))
+        pulled = np.asarray(pull(problem.network, theta, a, problem.x))
+        return np.asarray((v - pulled) / (2 * rho[:, None].astype(np.float32)))
+
+    return apply
+
+
+@compiled(static_argnums=(0, 1))
+def _descend(
+    network: Network,
+    steps: int,
+    theta: Any,
+    theta0: Any,
+    x: Any,
+    targets: Any,
+    weights: Any,
+    s2: Any,
+    rate: Any,
+) -> Any:
+    def body(t: Any, _: None) -> tuple[Any, None]:
+        gradient = jax.vmap(
+            lambda a, b, y: jax.grad(_loss, argnums=1)(network, a, b, x, y, weights, s2)
+        )(t, theta0, targets)
+        return t - rate * gradient, None
+
+    return jax.lax.scan(body, theta, None, length=steps)[0]
+
+
+def gradient_descent(
+    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float
+) -> np.ndarray:
+    """Take plain full-batch gradient steps: the paper's training, kept as an oracle."""
+    args = (problem.theta0, problem.x, problem.targets, problem.weights)
+    s2, rate = np.float32(problem.s2), np.float32(learning_rate)
+    return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))

@@ -1,0 +1,1 @@
+"""Find the maxima of scores."""

@@ -1,0 +1,1 @@
+"""Names and values of parameters to points of a cube, and back."""

@@ -1,0 +1,1 @@
+"""The state of a search on disk: trials, records, journals."""

@@ -1,0 +1,442 @@
+"""The memory of a search: trials, and an append-only file of JSON lines.
+
+Line 1 is the header, record 0; `thomax.storage.records` describes how a line looks.
+
+What a reader may rely on:
+    A record whose `append` returned is on the disk, and no later failure takes it away.
+    Only the last line can be half-written (a crash); opening moves it to `<path>.torn`,
+    also if it was damaged later, which nothing tells apart.
+    A file that was replaced, removed, cut or written to by others while it was open is not
+    written to any more.
+    Anything else is damage: a wrong checksum, or an `n` that is not one more than the `n`
+    before it (a line lost, copied or moved). Damage stops the opening and changes nothing;
+    `thomax.repair` is the explicit way on.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import reprlib
+import shutil
+import warnings
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Self
+
+from thomax.notebook import trial_html
+from thomax.storage.files import fsync_folder, side_file
+from thomax.storage.locks import BINARY, Claim, claimed
+from thomax.storage.records import (
+    BOM,
+    MAX_LINE,
+    Line,
+    Record,
+    decode,
+    encode,
+    pieces,
+    scan,
+    strict_json,
+)
+
+FORMAT = "thomax-journal"
+VERSION = 1
+
+
+State = Literal["pending", "complete", "failed", "dropped"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Hold one evaluation: what was asked, and what came of it.
+
+    Only a complete trial has a value. A failed one has an `error` that says why; a dropped one
+    was given up before it ended.
+
+    Example:
+        >>> Trial(number=0, params={"x": 0.5}).state
+        'pending'
+        >>> Trial(0, {"x": 0.5}, value=-0.25, state="complete").value
+        -0.25
+    """
+
+    number: int
+    params: dict[str, Any]
+    value: float | None = None
+    state: State = "pending"
+    error: str | None = None
+
+    def _repr_html_(self) -> str:
+        return trial_html(self)
+
+
+class Journal:
+    """Append records to a file that survives crashes, full disks and second writers.
+
+    Made by `open` (locked: one writer at a time) or by `read` (a snapshot, never locked).
+    Use it from one thread at a time. If its own process opens the file again, that one goes on
+    and this one takes no more records; nor does the copy in a forked child.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/run.jsonl"
+        >>> with Journal.open(path, {"seed": 0}) as journal:
+        ...     journal.append({"event": "ask", "number": 0})
+        >>> Journal.read(path).records
+        [{'event': 'ask', 'number': 0}]
+    """
+
+    def __init__(self, path: Path, header: Record, claim: Claim, fsync: bool = True) -> None:
+        self.path, self.header = path, header
+        self.records: list[Record] = []
+        self._place = path.absolute()  # wherever the process goes
+        self._claim, self._fsync = claim, fsync
+        # Where the file ends, by the number of records: a look-up, so that Ctrl-C never finds
+        # the one changed and the other not.
+        self._ends = {0: 0}
+        self._attempt = (0, b"")  # the number of records before the last writing, and its line
+        self._owner = object()
+        # Releasing is what unlocks the file, so a forgotten journal must release itself.
+        self._release = weakref.finalize(self, claim.release, self._owner)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        header: Record,
+        fsync: bool = True,
+        fresh: Record | None = None,
+    ) -> Self:
+        """Create the journal of the search that `header` describes, or continue it.
+
+        A new journal also gets what `fresh` says; one that exists keeps its own. Without `fsync`
+        appending is faster, and a power cut may take the latest records.
+        """
+        header, path = complete_header(header | (fresh or {})), Path(path)
+        # O_APPEND: where there are no locks, two that write at once do not overwrite each other.
+        with claimed(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as claim:
+            journal = cls(path, header, claim, fsync)
+            journal._continue_or_start([*(fresh or {})])
+            claim.owner = journal._owner  # last: what fails before leaves an older one as it is
+        return journal
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Return what the journal holds now, without locking or changing it."""
+        journal = cls(Path(path), {}, Claim(None))
+        fd = os.open(path, os.O_RDONLY | BINARY)
+        try:
+            records, _, tail = _load(journal.path, fd)
+        finally:
+            os.close(fd)
+        if not records:
+            raise ValueError(_no_journal(journal.path))
+        if tail.endswith(b"\n"):  # else somebody may be writing it
+            warnings.warn(
+                f"Journal {path} ends in a damaged line, which is left out.", stacklevel=2
+            )
+        journal.header, *journal.records = records
+        return journal
+
+    def append(self, record: Record) -> None:
+        """Write the record: it is safe once this returns, and absent if this raises an error."""
+        with self._claim.lock:
+            fd = self._writable()
+            line = encode(len(self.records) + 1, record)
+            entry = decode(line)
+            if entry is None or entry.record != record:
+                raise ValueError(
+                    "A journal record must be a dict that JSON gives back unchanged, got"
+                    f" {reprlib.repr(record)}. Use lists for tuples, and text for keys."
+                )
+            self._require_unchanged(fd)
+            self._write(fd, line, [entry.record])
+
+    def close(self) -> None:
+        """Release the file and its lock; closing twice is fine."""
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _end(self) -> int:
+        return self._ends[len(self.records)]
+
+    def _writable(self) -> int:
+        """Return the descriptor to write to, or say why there is none."""
+        if self._claim.owner not in (None, self._owner):
+            raise RuntimeError(
+                f"Journal {self.path} must have one user at a time, got an older one: it was"
+                " opened again by a newer Optimizer of this process. This record was not written."
+                " Go on with the newer one; it has all trials up to its opening."
+            )
+        if self._claim.fd is None:
+            raise ValueError(
+                f"Journal {self.path} must be open to append, got one that is closed or comes"
+                " from `read`. Open it again, with Optimizer(..., journal=...) or Journal.open,"
+                " in the process that appends."
+            )
+        return self._claim.fd
+
+    def _require_unchanged(self, fd: int) -> None:
+        """Refuse a file that others have replaced or written to; cut off what we left there."""
+        status = os.fstat(fd)
+        is_found = _is_found(self._place, fd, status)
+        if is_found and status.st_size == self._end:
+            return
+        if is_found and status.st_size > self._end and self._is_leftover(fd):
+            self._take_back(fd)
+            return
+        size = f"{status.st_size} bytes instead of {self._end}"
+        raise RuntimeError(
+            f"Journal {self.path} must stay as it is while it is open, got a file that was"
+            " replaced, removed, cut short or written to by another program"
+            f" ({size if is_found else 'it is not at its path'}): this record was not written, so"
+            " that nothing is overwritten. Open the journal again, and tell it what it lacks; the"
+            " optimizer still has all trials."
+        )
+
+    def _is_leftover(self, fd: int) -> bool:
+        """Return whether all that follows the records is of a writing of ours that failed."""
+        count, line = self._attempt
+        os.lseek(fd, self._end, os.SEEK_SET)
+        return count == len(self.records) and line.startswith(os.read(fd, len(line) + 1))
+
+    def _take_back(self, fd: int) -> None:
+        try:
+            os.ftruncate(fd, self._end)
+        except OSError as error:
+            raise self._unwritten(error) from error
+
+    def _continue_or_start(self, fresh: list[str]) -> None:
+        fd = self._claim.fd
+        assert fd is not None  # the claim is new
+        records, end, tail = _load(self.path, fd)
+        if not records:
+            self._start(fd)
+            return
+        self.header |= {name: records[0][name] for name in fresh if name in records[0]}
+        require_same_search(self.path, records[0], self.header)
+        self.records = records[1:]
+        self._ends = {len(self.records): end}
+        if end < os.fstat(fd).st_size:
+            _move_torn_tail(self.path, fd, end, tail)
+        os.lseek(fd, end - 1, os.SEEK_SET)
+        if os.read(fd, 1) != b"\n":  # the crash took nothing but the line's end
+            self._write(fd, b"\n", [])
+
+    def _start(self, fd: int) -> None:
+        line = encode(0, self.header)
+        os.lseek(fd, 0, os.SEEK_SET)
+        if not line.startswith(os.read(fd, len(line) + 1)):  # no creation cut short either
+            raise ValueError(_no_journal(self.path))
+        os.ftruncate(fd, 0)
+        self._write(fd, line, [])
+        fsync_folder(self.path)
+
+    def _write(self, fd: int, line: bytes, kept: list[Record]) -> None:
+        """Write the whole line and take note of it, or do neither, also on Ctrl-C."""
+        count, end = len(self.records), self._end
+        self._attempt = count, line
+        self._ends = {count: end, count + len(kept): end + len(line)}
+        try:
+            if os.write(fd, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if self._fsync:
+                os.fsync(fd)
+            self.records += kept  # the moment from which on the record is there
+        except BaseException as error:
+            if len(self.records) == count:
+                with contextlib.suppress(OSError):  # else the next writing does it
+                    os.ftruncate(fd, end)
+            if not isinstance(error, OSError):
+                raise
+            raise self._unwritten(error) from error
+
+    def _unwritten(self, error: OSError) -> OSError:
+        return OSError(
+            error.errno,
+            f"Journal {self.path} could not be written ({error.strerror}). This record is not"
+            " in it, all earlier ones are. Make room, then append the record again.",
+        )
+
+
+def _is_found(place: Path, fd: int, status: os.stat_result) -> bool:
+    """Return whether the open file is where it was, or was moved to where it can be found.
+
+    A second link to it that was left, as a backup, is not where anybody would look.
+    """
+    try:
+        return os.path.samestat(status, place.stat())
+    except OSError:
+        with contextlib.suppress(OSError):  # of a system that does not know the names of files
+            now = Path(f"/proc/self/fd/{fd}").readlink()
+            is_removed = now.name.startswith(".nfs")  # how NFS keeps it till it is closed
+            return not is_removed and os.path.samestat(status, now.stat())
+        return False
+
+
+def read_header(path: str | os.PathLike[str]) -> Record:
+    """Return what the journal says of its search, without reading its records."""
+    path = Path(path)
+    with path.open("rb") as file:
+        first = next(scan(file), None)
+    if first is None or first.entry is None or first.entry.n != 0:
+        return Journal.read(path).header  # which says what is wrong
+    require_known_format(path, first.entry.record)
+    return first.entry.record
+
+
+# Reading
+
+
+def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes]:
+    """Return header and records, where they end, and the torn last line that may follow there."""
+    records: list[Record] = []
+    end, tail = 0, b""
+    with os.fdopen(fd, "rb", closefd=False) as file:
+        lines = scan(file)
+        for line in lines:
+            if not line.entry and _is_torn_tail(line, lines):
+                tail = line.raw
+                break
+            if not line.entry and not records and not _holds_records(file):
+                raise ValueError(_no_journal(path))
+            if not line.entry or line.entry.n != len(records):
+                raise ValueError(
+                    f"Journal {path} is damaged at line {line.number} (byte {line.offset}):"
+                    f" {_problem(line, len(records))}. Nothing was changed."
+                    f" Run thomax.repair({str(path)!r}), or `thomax repair`, to keep every intact"
+                    " record."
+                )
+            if not records:
+                require_known_format(path, line.entry.record)
+            records.append(line.entry.record)
+            end = line.offset + len(line.raw)
+    return records, end, tail
+
+
+def _holds_records(file: BinaryIO) -> bool:
+    return any(any(pieces(line)) for line in scan(file))
+
+
+def _is_torn_tail(line: Line, rest: Iterator[Line]) -> bool:
+    """Tell whether this broken line is all that is left, with no intact record inside it."""
+    previous = b""
+    for part in chain([line], rest):
+        if previous.endswith(b"\n") or any(pieces(part)):
+            return False
+        previous = part.raw
+    return True
+
+
+def _problem(line: Line, expected: int) -> str:
+    if line.entry:
+        return f"record {line.entry.n} stands where record {expected} belongs"
+    if line.raw.startswith(BOM):
+        return "a byte-order mark was put before it, probably by a text editor"
+    if len(line.raw) >= MAX_LINE:
+        return f"it is longer than {MAX_LINE} bytes"
+    if line.number == 1:
+        return "it is not the header of a thomax journal"
+    return "its checksum does not match its content"
+
+
+def _move_torn_tail(path: Path, fd: int, end: int, tail: bytes) -> None:
+    torn = path.with_name(path.name + ".torn")
+    names = chain([torn], (path.with_name(f"{torn.name}-{k}") for k in count(2)))
+    os.lseek(fd, end, os.SEEK_SET)
+    try:
+        with os.fdopen(fd, "rb", closefd=False) as file, side_file(names, fd) as (torn, target):
+            shutil.copyfileobj(file, target)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"Journal {path} ends in a half-written line, and that could not be moved to {torn}"
+            f" ({error.strerror}). No record was lost. Make room, or allow writing to the folder,"
+            " then open the journal again.",
+        ) from error
+    kind = "damaged" if tail.endswith(b"\n") else "half-written"
+    size = os.fstat(fd).st_size - end
+    os.ftruncate(fd, end)
+    os.fsync(fd)
+    warnings.warn(
+        f"Journal {path} ended in a {kind} line: moved its {size} bytes to {torn}.",
+        stacklevel=4,
+    )
+
+
+# Headers
+
+
+def complete_header(header: Record) -> Record:
+    """Return the header as it stands in the file."""
+    plain: Record = json.loads(strict_json(header))
+    return {"format": FORMAT, "version": VERSION, **plain}
+
+
+def _no_journal(path: Path) -> str:
+    return (
+        f"{path} must be a thomax journal, got a file without an intact header."
+        " Give another path, or remove the file if it holds nothing of value."
+    )
+
+
+def require_known_format(path: Path, header: Record) -> None:
+    """Refuse what another program or a newer thomax wrote."""
+    version = header.get("version")
+    if header.get("format") != FORMAT or type(version) is not int or version < 1:
+        raise ValueError(_no_journal(path))
+    if version > VERSION:
+        raise ValueError(
+            f"Journal {path} was written by a newer thomax (journal version {version},"
+            f" this one reads up to {VERSION}): upgrade thomax."
+        )
+
+
+def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
+    """Refuse to continue one search with the settings of another."""
+    if not _alike(stored, wanted):
+        name, old, new = _first_difference("", stored, wanted)
+        is_pool = name == "space.checksum"
+        what = "candidates in the same order" if is_pool else name.partition(".")[0]
+        raise ValueError(
+            f"Journal {path} belongs to another search: its {name} is {old}, got {new}."
+            f" Pass the same {what}, or another path."
+        )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Compare what JSON holds; 1 and 1.0 are the same, but True is another choice than 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _first_difference(name: str, old: Any, new: Any) -> tuple[str, str, str]:
+    if isinstance(old, list) and isinstance(new, list):
+        old, new = _labelled(old), _labelled(new)
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old | new:
+            if key not in old or key not in new or not _alike(old[key], new[key]):
+                inner = f"{name}.{key}" if name else str(key)
+                return _first_difference(inner, old.get(key, "absent"), new.get(key, "absent"))
+    return name, reprlib.repr(old), reprlib.repr(new)
+
+
+def _labelled(items: list[Any]) -> dict[Any, Any]:
+    """Return items by their names, where they have any, or by their positions."""
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    return {
+        name if isinstance(name, str) else i: item
+        for i, (name, item) in enumerate(zip(names, items, strict=True))
+    }

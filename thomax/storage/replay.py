@@ -1,0 +1,128 @@
+"""What an optimiser's records add up to: trials, and points to propose next.
+
+Records:
+    {"ask": number, "params": {...}}                  a point was proposed
+    {"tell": number, "value": v | null, "error": e}   its value, or why there is none
+    {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
+    {"enqueue": {...}}                                a point to propose next
+    {"drop": number}                                  an unfinished trial given up
+    {"all": [record, ...]}                            several of these at once: one line, so that
+                                                      a crash leaves all of them or none
+
+The `params` of a tell are there only where another point was evaluated than the one asked for.
+"""
+
+import reprlib
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from thomax.storage.journal import State, Trial
+
+
+class History:
+    """Trials by number and the queue of enqueued points, changed by records and nothing else.
+
+    Example:
+        >>> history = History([{"ask": 0, "params": {"x": 1}}, {"tell": 0, "value": 2.0}])
+        >>> history.trials[0].state
+        'complete'
+    """
+
+    def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.trials: dict[int, Trial] = {}
+        self.queue: list[dict[str, Any]] = []
+        self.count = 0  # of the records that were applied to their end
+        for record in records:
+            self.apply(record)
+
+    @property
+    def told(self) -> list[Trial]:
+        """The trials that there is something to learn from: complete and failed ones."""
+        return self.listed("complete", "failed")
+
+    def listed(self, *states: State) -> list[Trial]:
+        """Return the trials in these states, or all of them, in the order of their numbers."""
+        trials = [*self.trials.values()]  # at once: another thread may add to them meanwhile
+        return [t for t in trials if not states or t.state in states]
+
+    def apply(self, record: Mapping[str, Any]) -> Trial | None:
+        """Change the state as the record says, and return the trial it is about, if it is one."""
+        trial = self._apply(record)
+        self.count += 1  # last: whoever compares it finds that Ctrl-C came before
+        return trial
+
+    def _apply(self, record: Mapping[str, Any]) -> Trial | None:
+        _require_sound(record)
+        match record:
+            case {"all": _}:
+                for each in _together(record):
+                    self._apply(each)
+                return None
+            case {"enqueue": params}:
+                self.queue.append(params)
+                return None
+            case {"ask": number, "params": params}:
+                trial = Trial(number, params)
+                if self.queue[:1] == [params]:
+                    self.queue.pop(0)
+            case {"add": number, "params": params}:
+                trial = _finished(Trial(number, params), record)
+            case {"tell": number} if number in self.trials:
+                asked = self.trials[number]
+                run = replace(asked, params=record.get("params", asked.params))
+                trial = _finished(run, record)
+            case {"drop": number} if number in self.trials:
+                trial = replace(self.trials[number], state="dropped")
+            case {"tell": number} | {"drop": number}:
+                # The ask was damaged, and repair left it out.
+                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=6)
+                return None
+            case _:
+                raise ValueError(f"unknown record {reprlib.repr(record)}")
+        self.trials[trial.number] = trial
+        return trial
+
+
+def _together(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    records = record["all"]
+    is_sound = isinstance(records, list) and all(
+        isinstance(each, Mapping) and "all" not in each for each in records
+    )
+    if len(record) > 1 or not is_sound:
+        raise ValueError(
+            f"A record of several needs a list of records, got {reprlib.repr(record)}."
+        )
+    return records
+
+
+def _require_sound(record: Mapping[str, Any]) -> None:
+    """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it."""
+    for name in ("ask", "tell", "add", "drop"):
+        if type(number := record.get(name, 0)) is not int or number < 0:
+            raise ValueError(
+                f"A record needs a trial's number for {name!r}, got {reprlib.repr(number)}."
+            )
+    for name in ("params", "enqueue"):
+        if not isinstance(params := record.get(name, {}), Mapping):
+            raise ValueError(
+                f"A record needs values by name for {name!r}, got {reprlib.repr(params)}."
+            )
+    if "tell" in record or "add" in record:
+        value, error = record.get("value", "nothing"), record.get("error")
+        if not (value is None or _is_finite(value)):
+            raise ValueError(f"A record needs a finite number or null, got {reprlib.repr(value)}.")
+        if not isinstance(error, str | None):
+            raise ValueError(f"A record needs an error of text, got {reprlib.repr(error)}.")
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
+def _finished(trial: Trial, record: Mapping[str, Any]) -> Trial:
+    value = record["value"]
+    state: Literal["complete", "failed"] = "failed" if value is None else "complete"
+    return replace(trial, value=value, state=state, error=record.get("error"))
