@@ -13,7 +13,18 @@ import pytest
 from crashing import end_at_large_x, end_the_process, offset_or_end, set_offset
 
 from battery.interruptions import LOOP, interrupted_at
-from thomax import MLP, Float, Int, Optimizer, Random, Search, STOBNTSLinear, StopReason, loop
+from thomax import (
+    MLP,
+    Float,
+    Int,
+    Optimizer,
+    Random,
+    Search,
+    STOBNTSLinear,
+    StopReason,
+    loop,
+    minimize,
+)
 from thomax.loop import GivenUpError
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
@@ -766,3 +777,12 @@ def test_numpy_numbers_are_numbers():
     search = optimizer()
     run(search, hill, np.int64(2), batch=np.int64(1), timeout=np.float64(60))
     assert len(search.trials) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"trials": 3, "batch": 0}, {"total": -1}])
+def test_a_mistake_in_the_arguments_leaves_no_journal(options, tmp_path):
+    """The corrected call would be refused by a journal with another seed or direction."""
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(ValueError, match="run needs"):
+        minimize(lambda p: p["x"], {"x": Float(0, 1)}, journal=path, **options)
+    assert not path.exists()

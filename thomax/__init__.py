@@ -93,7 +93,10 @@ def __getattr__(name: str) -> Any:
             return found
     if find_spec(f"thomax.{name}") is not None:  # thomax.theory, without importing it first
         return import_module(f"thomax.{name}")
-    raise AttributeError(f"module 'thomax' has no attribute {name!r}")
+    from thomax.spelling import nearest
+
+    hint = "" if name.startswith("_") else f": {nearest(name, __all__)}"
+    raise AttributeError(f"module 'thomax' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

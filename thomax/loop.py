@@ -1,5 +1,6 @@
 """The loop around ask and tell: batches, executors, progress, interruptions."""
 
+import os
 import sys
 import time
 import traceback
@@ -24,10 +25,11 @@ from tqdm import tqdm
 from thomax.space.parameters import copied, is_whole
 from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
-from thomax.workers import CALLER, Here, Hired, Objective, Running, Threads, Workers
+from thomax.workers import Here, Hired, Objective, Running, Threads, Workers
 
 Callback = Callable[[Any, Trial], None]
 _LONGEST = 300  # characters of an error that is shown
+_PACKAGE = os.path.dirname(__file__)  # noqa: PTH120 - as tracebacks have it
 
 
 class StopReason(StrEnum):
@@ -87,8 +89,10 @@ def run(
 
     `show` gets what a person should know at once.
     """
-    _check_work(objective, executor, callbacks)
-    _check_limits(trials, total, batch, timeout, unfinished, give_up)
+    check_run(
+        objective, trials, total=total, batch=batch, executor=executor, timeout=timeout,
+        unfinished=unfinished, give_up=give_up, callbacks=callbacks,
+    )  # fmt: skip
     deadline = None if timeout is None else time.monotonic() + timeout
     if unfinished == "drop":
         for trial in optimizer.pending:
@@ -172,8 +176,10 @@ class _Failures:
         trial, error = self._last
         raise GivenUpError(
             f"The first {self._seen} trials of this run have all failed, the last of them "
-            f"(trial {trial.number}) with {_why(trial, error)}. They are recorded. Mend the "
-            "objective and run again, or set give_up=0 to go on whatever fails."
+            f"(trial {trial.number}) with {_why(trial, error)}. They are recorded as failed. If "
+            "the objective is to blame, mend it and begin a new search (another journal): this "
+            "one would avoid their points. Otherwise run again, or set give_up=0 to go on "
+            "whatever fails."
         ) from error
 
 
@@ -182,7 +188,7 @@ def _why(trial: Trial, error: Exception | None) -> str:
     text = " ".join((trial.error or "").split())[:_LONGEST]
     text = text if text.isprintable() else repr(text)[1:-1]  # it may hold a terminal's commands
     frames = traceback.extract_tb(None if error is None else error.__traceback__)
-    theirs = [frame for frame in frames if frame.filename != CALLER]
+    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
     return text + (f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else "")
 
 
@@ -387,6 +393,24 @@ def _best_so_far(optimizer: Asker) -> str:
         return f"best {optimizer.best.value:.6g}"
     except ValueError:
         return "nothing complete yet"
+
+
+def check_run(
+    objective: Any,
+    trials: Any = None,
+    *,
+    total: Any = None,
+    batch: Any = 1,
+    executor: Any = None,
+    timeout: Any = None,
+    unfinished: Any = "evaluate",
+    give_up: Any = 3,
+    callbacks: Any = (),
+    **_: Any,
+) -> None:
+    """Refuse arguments that `run` cannot work with, before anything is done."""
+    _check_work(objective, executor, callbacks)
+    _check_limits(trials, total, batch, timeout, unfinished, give_up)
 
 
 def _check_work(objective: Any, executor: Any, callbacks: Any) -> None:

@@ -278,6 +278,7 @@ class Optimizer:
             >>> [t.state for t in optimizer.tell_all([(first, 0.5, None), (second, None, "lost")])]
             ['complete', 'failed']
         """
+        outcomes = [*outcomes]  # a generator may evaluate, or ask
         with self._lock:
             free = itertools.count(self._next_number())
             records: dict[int, dict[str, Any]] = {}
@@ -322,11 +323,12 @@ class Optimizer:
         """
         best = self.best
         complete = self._history.listed("complete")
-        if len(complete) < 3 or not shows_noise(self.space, self._data()):
+        data = self._data().successes()
+        if len(complete) < 3 or not shows_noise(self.space, data):
             return best
         keys = make_keys(self.seed, _JUDGES, first=NO_TRIAL)
         x = np.array([self._row(t) for t in complete])
-        draws = in_units(as_model(self.policy, self.space)(keys, self._data()), x)
+        draws = in_units(as_model(self.policy, self.space)(keys, data), x)
         means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
         return self._copy(complete[int(np.argmax(means))])
 
@@ -440,7 +442,8 @@ class Optimizer:
 
     def _repr_html_(self) -> str:
         complete = self._history.listed("complete")
-        return search_html(repr(self), self._history.listed(), self.best if complete else None)
+        best = max(complete, key=lambda t: self._sign * float(t.value or 0.0), default=None)
+        return search_html(repr(self), self._history.listed(), best)
 
     def _propose(self, n: int) -> list[Trial]:
         """Serve enqueued points first, then the initial design, then the policy."""

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any, Literal
 
+from thomax.loop import check_run
 from thomax.optimizer import Optimizer
 from thomax.spelling import require_known
 from thomax.suggest import Policy
@@ -72,7 +73,14 @@ def _optimize(
     known = ["objective", "space", "trials", "policy"]
     require_known(direction, options, [*known, *sorted(_OPTIMIZER_OPTIONS | _RUN_OPTIONS)])
     own = {name: options.pop(name) for name in _OPTIMIZER_OPTIONS & options.keys()}
-    # Closed also when all went well: the same call again opens the journal and goes on.
-    with Optimizer(space, policy, direction=direction, **own) as optimizer:
+    check_run(objective, trials, **options)
+    optimizer = Optimizer(space, policy, direction=direction, **own)
+    try:
         optimizer.run(objective, trials, **options)
+    except KeyboardInterrupt:
+        raise  # evaluations may still be running, and are recorded when they end
+    except BaseException:
+        optimizer.close()
+        raise
+    optimizer.close()  # the same call again opens the journal and goes on
     return optimizer

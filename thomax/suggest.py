@@ -12,7 +12,6 @@ import numpy as np
 
 from thomax.keys import NO_TRIAL, make_key, make_keys, stream
 from thomax.model.data import Data
-from thomax.model.draws import evaluate
 from thomax.model.failures import avoid_failures
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import Search, maximise
@@ -74,11 +73,9 @@ def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
         return policy(keys, data)
     if failed.all():
         return policy(keys, replace(data, y=np.zeros(len(data))))
-    successes = data.successes()
-    score = policy(keys, successes)
-    # All draws of a batch see the same border: then asking one by one is the same.
+    # All draws of a batch see the same border, as they would if they were asked for one by one.
     key = make_key(int(keys[0, 0]), NO_TRIAL + len(data))
-    return avoid_failures(score, evaluate(score, successes.x), key, data.x, ~failed)
+    return avoid_failures(policy(keys, data.successes()), key, data)
 
 
 def default_policy(space: Space | Pool) -> STOBNTSLinear:

@@ -21,7 +21,6 @@ from thomax.space.parameters import copied
 from thomax.storage.journal import Trial
 
 Objective = Callable[[dict[str, Any]], float]
-CALLER = __file__  # in tracebacks, the file that called the objective
 Running = dict[Any, Trial]  # futures, and the trials that they evaluate
 
 

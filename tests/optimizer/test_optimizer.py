@@ -327,6 +327,22 @@ def test_a_policy_without_draws_recommends_by_the_default_model(policy):
     assert by_default.params["x"] > 0
 
 
+def test_a_policy_of_ones_own_recommends_without_failures(monkeypatch):
+    """Its data hold the successes only, as when it proposes."""
+    seen = []
+
+    def policy(keys, data):
+        seen.append(data.y)
+        return POLICY(keys, data)
+
+    monkeypatch.setattr("thomax.optimizer.shows_noise", lambda *_: True)
+    search = optimizer({"x": Float(-1, 1)}, policy)
+    for i, x in enumerate(np.linspace(-1, 1, 6)):
+        search.tell({"x": float(x)}, math.nan if i == 2 else -(x**2))
+    assert search.recommend().state == "complete"
+    assert np.isfinite(seen).all()
+
+
 def test_values_near_the_largest_float_can_be_recommended():
     search = told(6, lambda p: 1e308 * hill(p))
     assert search.recommend().number == told(6).recommend().number

@@ -64,3 +64,18 @@ def test_without_being_told_so_a_changed_trial_counts_for_the_point_asked_for(tm
         with pytest.warns(UserWarning, match="counts for the former"):
             (told,) = optimizer.tell_all([(Trial(0, {"x": 0.125}), 1.0, None)])
         assert told.params == trial.params
+
+
+def test_outcomes_may_be_made_while_they_are_told(tmp_path):
+    """A generator that asks gets numbers of its own, and holds nobody up."""
+    search = opened(tmp_path / "run.jsonl")
+
+    def outcomes():
+        for _ in range(3):
+            trial = search.ask()
+            yield trial, float(trial.number), None
+            yield {"x": 0.5}, -1.0, None
+
+    told = search.tell_all(outcomes())
+    assert [t.number for t in told] == [0, 3, 1, 4, 2, 5]
+    assert search.pending == []

@@ -1,7 +1,7 @@
-"""Where evaluations fail: the probability that a point is feasible, from successes and failures.
+"""Where evaluations fail: the probability of success at a point, from successes and failures.
 
 A failure has one of two causes. Either its point lies where nothing works, or the evaluation had
-bad luck: a node died, a licence was missing. A success proves that its point is feasible; one
+bad luck: a node died, a licence was missing. A success shows that its point is feasible; one
 failure among successes is most likely bad luck, and many failures side by side are a region.
 
 Notation:
@@ -15,7 +15,7 @@ Notation:
 
 The posterior of g and r at the observed points is sampled by elliptical slice sampling (Murray,
 Adams and MacKay 2010) in turns with exact draws of r from its grid. Given g there, g(x) is normal;
-averaging P(g(x) > 0) over the samples gives the probability.
+averaging Phi(g(x) / tau) over it and over the samples gives the probability of success.
 """
 
 import math
@@ -30,8 +30,8 @@ from scipy.special import expit, log_ndtr, logit, logsumexp
 
 from thomax.keys import stream
 from thomax.model.blas import small_matrices
-from thomax.model.data import pad, padded_size
-from thomax.model.draws import Score
+from thomax.model.data import Data, pad, padded_size
+from thomax.model.draws import Score, batch_size
 from thomax.model.kernels import NTK, exact_ntk, gram
 from thomax.model.networks import MLP
 from thomax.model.prior import Prior, lift
@@ -47,23 +47,23 @@ _RATE_PRIOR = 4 * np.log1p(-_RATES) + np.log(np.gradient(_RATES))
 _COUNT = 16  # chains side by side
 _BURN_IN, _SAMPLES, _THINNING = 30, 4, 5  # steps, samples of each chain, steps between them
 _SHRINKS = 40  # of an elliptical slice: its bracket is then a point
-_MOST_POINTS = 256  # a step costs the square
+_MOST_POINTS = 128  # steps, and evaluations, cost the square
 _JITTER = 1e-4  # variance that keeps L finite where points repeat
 _REQUIRED = 0.75  # probability of a point that may be proposed
 _RECENT = 12  # evaluations whose failures make the search more careful
 _TOLERATED = 0.25  # share of them that may have left the feasible region
 _CAUTION = 6.0  # log odds of the required probability for each further share of 1
-_PENALTY = 1.0  # standard deviations of the objective for each nat below what is required
+_PENALTY = 5.0  # standard deviations of the objective for each nat below what is required
 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["kernel", "scale", "x", "weights", "root", "required"],
+    data_fields=["kernel", "scale", "x", "weights", "root"],
     meta_fields=[],
 )
 @dataclass(frozen=True)
 class Feasibility:
-    """The probability that points are feasible, once for each draw of a batch.
+    """The probability of success at any point, bad luck aside, once for each draw of a batch.
 
     Args:
         kernel: prior covariance of g, on lifted inputs.
@@ -71,7 +71,6 @@ class Feasibility:
         x: observed points as the kernel sees them, padded.
         weights: K^-1 g of every sample, (n, S).
         root: L^-1.
-        required: probability of a point that may be proposed.
     """
 
     kernel: NTK
@@ -79,10 +78,9 @@ class Feasibility:
     x: np.ndarray
     weights: np.ndarray
     root: np.ndarray
-    required: np.ndarray
 
-    def log_probability(self, x: Any) -> Any:
-        """Return log P(g(x) > 0) at points (N, ...)."""
+    def values(self, x: Any) -> Any:
+        """Return the log probability of success, bad luck aside, at points (N, ...)."""
         z = lift(x.astype(self.x.dtype), self.scale)
         k, prior = self.kernel(z, self.x), self.kernel.diagonal(z)
         variance = jnp.maximum(prior - jnp.sum((k @ self.root.T) ** 2, axis=1), 0.0)
@@ -94,63 +92,54 @@ class Feasibility:
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["objective", "feasibility", "incumbent"],
+    data_fields=["objective", "feasibility", "required"],
     meta_fields=[],
 )
 @dataclass(frozen=True)
 class FeasibleScore:
-    """Draws of the objective that cannot gain anything where evaluations likely fail.
+    """Draws of the objective, less a penalty where evaluations are likely to fail.
 
-    Such points are worth at most the incumbent, and less the likelier they fail. So the maximum is
-    never one of them, and elsewhere the draws are as they were.
+    The penalty is zero where the probability is as large as required, and grows fast below.
 
     Args:
         objective: B draws of the objective.
-        feasibility: the probability that points are feasible, B times.
-        incumbent: the largest value of each draw at a successful evaluation, (B,).
+        feasibility: the probability of success, B times.
+        required: probability from which on there is no penalty, (B,).
     """
 
     objective: Any
     feasibility: Feasibility
-    incumbent: np.ndarray
+    required: np.ndarray
 
     def values(self, x: Any) -> Any:
         """Evaluate one draw on the standardised scale."""
         f = self.objective.values(x)
-        margin = self.feasibility.log_probability(x) - jnp.log(self.feasibility.required)
-        margin, incumbent = margin.astype(f.dtype), self.incumbent.astype(f.dtype)
-        return jnp.where(margin >= 0, f, jnp.minimum(f, incumbent) + _PENALTY * margin)
+        margin = self.feasibility.values(x) - jnp.log(self.required)
+        return f + _PENALTY * jnp.minimum(margin, 0.0).astype(jnp.result_type(f, jnp.float32))
 
 
-def avoid_failures(
-    score: Score,
-    at_successes: np.ndarray,
-    key: np.ndarray,
-    x: np.ndarray,
-    succeeded: np.ndarray,
-) -> FeasibleScore:
+def avoid_failures(score: Score, key: np.ndarray, data: Data) -> FeasibleScore:
     """Keep draws of the objective where evaluations are likely to succeed.
 
     Args:
         score: B draws of the objective.
-        at_successes: their standardised values at the successful evaluations, (B, k).
         key: of the chains, (2,).
-        x: evaluated points in the order of their evaluation, (n, ...).
-        succeeded: whether each evaluation succeeded, (n,).
+        data: evaluations in the order of their trials, at least one of them a success.
     """
-    feasibility = fit_feasibility(key, x, succeeded)
-    copies = jax.tree.map(
-        lambda leaf: np.repeat(np.asarray(leaf)[None], len(at_successes), 0), feasibility
-    )
-    return FeasibleScore(score, copies, at_successes.max(axis=1))
+    count = batch_size(score)
+    feasibility, required = fit_feasibility(key, data.x, ~data.failed)
+    copies = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], count, 0), feasibility)
+    return FeasibleScore(score, copies, np.full(count, required))
 
 
-def fit_feasibility(key: np.ndarray, x: np.ndarray, succeeded: np.ndarray) -> Feasibility:
-    """Learn where evaluations succeed.
+def fit_feasibility(
+    key: np.ndarray, x: np.ndarray, succeeded: np.ndarray
+) -> tuple[Feasibility, float]:
+    """Learn where evaluations succeed, and how probable that should be where to go next.
 
     Args:
         key: of the chains, (2,).
-        x: evaluated points in the order of their evaluation, (n, ...).
+        x: evaluated points in the order of their trials, (n, ...).
         succeeded: whether each evaluation succeeded, (n,).
     """
     kept = _thinned(succeeded)
@@ -164,14 +153,14 @@ def fit_feasibility(key: np.ndarray, x: np.ndarray, succeeded: np.ndarray) -> Fe
     with small_matrices(n):
         g = sample_latent(stream(key, _CHAINS), L, succeeded)
     root = np.linalg.inv(L) / std
-    return Feasibility(
+    found = Feasibility(
         kernel,
         np.array(_SCALE),
         z,
         pad(root.T @ (root @ (std * (g - _MEAN).T)), size),
         pad(pad(root, size), size, axis=1),
-        np.array(_required_probability(g, succeeded)),
     )
+    return found, _required_probability(g, succeeded)
 
 
 def _thinned(succeeded: np.ndarray) -> np.ndarray:
@@ -207,7 +196,7 @@ def sample_latent(rng: np.random.Generator, L: np.ndarray, succeeded: np.ndarray
         rate = _RATES[_pick(rng, log_weights)]
         nu = rng.standard_normal(g.shape) @ L.T
         g = _elliptical_slice(rng, g - _MEAN, nu, rate, succeeded)
-        if step >= _BURN_IN and step % _THINNING == 0:
+        if step >= _BURN_IN and (step + 1) % _THINNING == 0:
             samples.append(g)
     return np.concatenate(samples)
 
