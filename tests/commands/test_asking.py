@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thomax import Float, Optimizer, Pool, Space
+from thomax import Categorical, Float, Optimizer, Pool, Space
 from thomax.cli.spacefile import read_space_file
 from thomax.storage.journal import Journal
 from thomax.storage.replay import History
@@ -257,6 +257,30 @@ def test_an_exhausted_space_is_said(thomax, space):
     done = thomax("suggest", "b.jsonl", "--space", space("b = {type = 'bool'}"), "-n", "3")
     assert len(done.out.splitlines()) == 3
     assert done.err == "thomax: every point of the space has been proposed\n"
+
+
+def test_labels_stand_for_themselves_on_the_command_line(thomax, folder):
+    """Row 19: suggest, tell and drop refused a journal whose choices are objects in Python."""
+    objects = {"small": (64,), "large": (64, 64)}
+    made = {"net": Categorical(objects), "x": Float(0, 1)}
+    with Optimizer(made, direction="minimize", seed=0, initial=9, journal="lab.jsonl") as search:
+        search.ask()
+    done = thomax("suggest", "lab.jsonl", "-n", "2", "--json")
+    assert (done.code, done.err) == (0, "")
+    shown = [json.loads(line)["params"]["net"] for line in done.out.splitlines()]
+    assert len(shown) == 2
+    assert {*shown} <= {*objects}
+    assert thomax("tell", "lab.jsonl", "0", "0.5").code == 0
+    (folder / "r.csv").write_text("net,x,value\nlarge,0.25,2\n", "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.csv").code == 0
+    (folder / "r.csv").write_text("net,x,value\nhuge,0.25,2\n", "utf-8")
+    assert "'huge'" in thomax("tell", "lab.jsonl", "--from", "r.csv").err
+    assert thomax("drop", "lab.jsonl", "1").code == 0
+    assert [t.state for t in trials()] == ["complete", "dropped", "pending", "complete"]
+    assert "large" in thomax("show", "lab.jsonl", "--all").out
+    with Optimizer(made, direction="minimize", journal="lab.jsonl") as search:
+        assert search.trials[3].params == {"net": (64, 64), "x": 0.25}
+        assert [t.params["net"] for t in search.trials[1:3]] == [objects[n] for n in shown]
 
 
 def test_a_space_that_the_header_cannot_describe_is_refused(thomax):

@@ -70,6 +70,7 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
     The header of a pool has no candidates: for run.jsonl they come from run.toml beside it.
     """
     from thomax.optimizer import Optimizer
+    from thomax.space.space import Space
 
     header = read_journal(path).header
     beside = path.with_suffix(".toml")
@@ -83,4 +84,5 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
             "constraint function: give --space SPACE.toml with the pool, or go on with it from "
             "Python."
         )
-    return Optimizer.open(path)
+    # Described, a space has labels for objects, which a command line could not write anyway.
+    return Optimizer.open(path, space=Space.from_description(header["space"]))
