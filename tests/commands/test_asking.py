@@ -241,6 +241,30 @@ def test_a_table_cannot_hold_a_parameter_called_value(thomax, space, folder):
     assert thomax("tell", "v.jsonl", "--from", "r.csv").code == 0
 
 
+@pytest.mark.parametrize(
+    ("parameter", "table", "sentence"),
+    [
+        ("value", "plan.csv", "--csv needs the column 'value' for itself"),
+        ("number", "plan.csv", "--csv needs the column 'number' for itself"),
+        ("x", "missing/plan.csv", "--csv needs a file in a folder that exists"),
+        ("x", "old.csv", "--csv needs a new file"),
+    ],
+)
+def test_a_plan_that_cannot_be_written_makes_no_journal(
+    thomax, space, folder, parameter, table, sentence
+):
+    """Row 21: the journal was there before the table was refused."""
+    (folder / "old.csv").write_text("number,x,value\n", "utf-8")
+    file = space(f"{parameter} = {{type = 'bool'}}")
+    done = thomax("suggest", "new.jsonl", "--space", file, "--csv", table)
+    assert (done.code, sentence in done.err) == (2, True)
+    assert {p.name for p in folder.iterdir()} == {"old.csv", "space.toml"}
+    thomax("suggest", "new.jsonl", "--space", file)
+    for way in ([], ["--space", file]):
+        assert sentence in thomax("suggest", "new.jsonl", *way, "--csv", table).err
+    assert len(Journal.read("new.jsonl").records) == 1
+
+
 def test_commands_take_their_turn_at_a_journal(thomax, asked, folder):
     """Jobs of a queue that end together tell at the same time."""
     for command in (["tell", "lab.jsonl", "0", "1"], ["suggest", "lab.jsonl"]):
@@ -260,7 +284,7 @@ def test_an_exhausted_space_is_said(thomax, space):
 
 
 def test_labels_stand_for_themselves_on_the_command_line(thomax, folder):
-    """Row 19: suggest, tell and drop refused a journal whose choices are objects in Python."""
+    """Row 20: suggest, tell and drop refused a journal whose choices are objects in Python."""
     objects = {"small": (64,), "large": (64, 64)}
     made = {"net": Categorical(objects), "x": Float(0, 1)}
     with Optimizer(made, direction="minimize", seed=0, initial=9, journal="lab.jsonl") as search:

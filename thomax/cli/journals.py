@@ -11,6 +11,8 @@ from thomax.storage.locks import waiting
 
 if TYPE_CHECKING:
     from thomax.optimizer import Optimizer
+    from thomax.space.pool import Pool
+    from thomax.space.space import Space
 
 
 def read_journal(path: Path) -> Journal:
@@ -48,13 +50,23 @@ def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimize
         return make()
 
 
-def open_new(path: Path, space: Path) -> "Optimizer":
-    """Open a journal with the space of a file, or create it."""
+def open_new(
+    path: Path, space: Path, check: "Callable[[Space | Pool], None] | None" = None
+) -> "Optimizer":
+    """Open a journal with the space of a file, or create it, unless the check refuses the space.
+
+    Args:
+        path: The journal.
+        space: The space file.
+        check: Called with the space before anything is created.
+    """
     from thomax.cli.settings import DEFAULTS  # here: looking at a journal needs no JAX
     from thomax.cli.spacefile import read_space_file
     from thomax.optimizer import Optimizer
 
     file = read_space_file(space)
+    if check is not None:
+        check(file.space)
     return Optimizer(
         file.space,
         direction=file.settings.get("direction", DEFAULTS["direction"]),
