@@ -139,8 +139,11 @@ def test_names_are_compared_when_a_candidate_is_given_with_one(tmp_path):
     assert pool.validate({"index": 1}) == pool.validate({"index": 1, "name": "b"})
     with Optimizer(pool, seed=0, journal=path) as search:
         search.tell({"index": 2}, 1.0)
+    other = Pool(features, names=["c", "b", "a"])
     with pytest.raises(ValueError, match="Candidate 2 is called 'a', got the name 'c'"):
-        Optimizer(Pool(features, names=["c", "b", "a"]), seed=0, journal=path)
+        other.validate({"index": 2, "name": "c"})
+    with pytest.raises(ValueError, match="names or labels of the candidates differ"):
+        Optimizer(other, seed=0, journal=path)
     assert len(Optimizer(pool, seed=0, journal=path).trials) == 1
 
 
@@ -459,7 +462,9 @@ def test_a_table_keeps_the_labels_of_its_rows(tmp_path):
     with Optimizer(Pool(table), Sobol(), journal=path) as again:
         assert [t.params for t in again.trials] == [t.params for t in search.trials]
     relabelled = Pool(compounds(["urea", "caffeine", "aspirin"]))
-    with pytest.raises(ValueError, match=r"is called '\w+', got the label '\w+'"):
+    with pytest.raises(ValueError, match=r"is called 'aspirin', got the label 'urea'"):
+        relabelled.validate(search.best.params)
+    with pytest.raises(ValueError, match="names or labels of the candidates differ"):
         Optimizer(relabelled, Sobol(), journal=path)
 
 

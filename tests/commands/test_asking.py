@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thomax import Float, Optimizer, Pool, Space
+from thomax import Categorical, Float, Optimizer, Pool, Space
 from thomax.cli.spacefile import read_space_file
 from thomax.storage.journal import Journal
 from thomax.storage.replay import History
@@ -241,6 +241,30 @@ def test_a_table_cannot_hold_a_parameter_called_value(thomax, space, folder):
     assert thomax("tell", "v.jsonl", "--from", "r.csv").code == 0
 
 
+@pytest.mark.parametrize(
+    ("parameter", "table", "sentence"),
+    [
+        ("value", "plan.csv", "--csv needs the column 'value' for itself"),
+        ("number", "plan.csv", "--csv needs the column 'number' for itself"),
+        ("x", "missing/plan.csv", "--csv needs a file in a folder that exists"),
+        ("x", "old.csv", "--csv needs a new file"),
+    ],
+)
+def test_a_plan_that_cannot_be_written_makes_no_journal(
+    thomax, space, folder, parameter, table, sentence
+):
+    """Row 21: the journal was there before the table was refused."""
+    (folder / "old.csv").write_text("number,x,value\n", "utf-8")
+    file = space(f"{parameter} = {{type = 'bool'}}")
+    done = thomax("suggest", "new.jsonl", "--space", file, "--csv", table)
+    assert (done.code, sentence in done.err) == (2, True)
+    assert {p.name for p in folder.iterdir()} == {"old.csv", "space.toml"}
+    thomax("suggest", "new.jsonl", "--space", file)
+    for way in ([], ["--space", file]):
+        assert sentence in thomax("suggest", "new.jsonl", *way, "--csv", table).err
+    assert len(Journal.read("new.jsonl").records) == 1
+
+
 def test_commands_take_their_turn_at_a_journal(thomax, asked, folder):
     """Jobs of a queue that end together tell at the same time."""
     for command in (["tell", "lab.jsonl", "0", "1"], ["suggest", "lab.jsonl"]):
@@ -257,6 +281,30 @@ def test_an_exhausted_space_is_said(thomax, space):
     done = thomax("suggest", "b.jsonl", "--space", space("b = {type = 'bool'}"), "-n", "3")
     assert len(done.out.splitlines()) == 3
     assert done.err == "thomax: every point of the space has been proposed\n"
+
+
+def test_labels_stand_for_themselves_on_the_command_line(thomax, folder):
+    """Row 20: suggest, tell and drop refused a journal whose choices are objects in Python."""
+    objects = {"small": (64,), "large": (64, 64)}
+    made = {"net": Categorical(objects), "x": Float(0, 1)}
+    with Optimizer(made, direction="minimize", seed=0, initial=9, journal="lab.jsonl") as search:
+        search.ask()
+    done = thomax("suggest", "lab.jsonl", "-n", "2", "--json")
+    assert (done.code, done.err) == (0, "")
+    shown = [json.loads(line)["params"]["net"] for line in done.out.splitlines()]
+    assert len(shown) == 2
+    assert {*shown} <= {*objects}
+    assert thomax("tell", "lab.jsonl", "0", "0.5").code == 0
+    (folder / "r.csv").write_text("net,x,value\nlarge,0.25,2\n", "utf-8")
+    assert thomax("tell", "lab.jsonl", "--from", "r.csv").code == 0
+    (folder / "r.csv").write_text("net,x,value\nhuge,0.25,2\n", "utf-8")
+    assert "'huge'" in thomax("tell", "lab.jsonl", "--from", "r.csv").err
+    assert thomax("drop", "lab.jsonl", "1").code == 0
+    assert [t.state for t in trials()] == ["complete", "dropped", "pending", "complete"]
+    assert "large" in thomax("show", "lab.jsonl", "--all").out
+    with Optimizer(made, direction="minimize", journal="lab.jsonl") as search:
+        assert search.trials[3].params == {"net": (64, 64), "x": 0.25}
+        assert [t.params["net"] for t in search.trials[1:3]] == [objects[n] for n in shown]
 
 
 def test_a_space_that_the_header_cannot_describe_is_refused(thomax):

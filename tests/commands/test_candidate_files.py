@@ -84,6 +84,20 @@ def test_a_changed_table_is_noticed(thomax, pool):
     assert len(trials()) == 2
 
 
+def test_swapped_names_in_a_table_are_noticed(thomax, pool):
+    """Row 21: also those of candidates that nobody has proposed yet."""
+    thomax("suggest", "lab/space.jsonl", "--space", pool())
+    asked = trials()[0].params["name"]
+    one, other = [n for n in ("aspirin", "caffeine", "menthol") if n != asked]
+    swapped = TABLE.replace(one, "?").replace(other, one).replace("?", other)
+    assert swapped != TABLE
+    pool(swapped)
+    done = thomax("suggest", "lab/space.jsonl")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "names or labels of the candidates differ from those of the journal" in done.err
+    assert len(trials()) == 1
+
+
 def test_a_row_that_contradicts_its_candidate_is_refused(thomax, pool):
     """Row 4: and recorded as it was run when asked to."""
     thomax("suggest", "lab/space.jsonl", "--space", pool())

@@ -64,6 +64,21 @@ def test_a_row_may_show_rounded_numbers_and_have_notes(tell, asked):
     assert (trials()[1].value, trials()[1].params) == (7, asked[1])
 
 
+@pytest.mark.parametrize("flags", [[], ["--as-run"]])
+@pytest.mark.parametrize(("note", "name"), [("X", "x"), ("Kind", "kind"), (" N ", "n")])
+def test_a_note_that_is_called_like_a_parameter_is_refused(tell, asked, note, name, flags):
+    """Row 4: `X` beside a number was taken for a note, whatever it said of x."""
+    before = trials()
+    done = tell(f'number,"{note}",value\n1,,7\n0,0.5,8\n', *flags)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert f"got {note.strip()!r}: did you mean {name!r}?" in done.err
+    assert done.err.endswith("Nothing was recorded.\n")
+    line = json.dumps({"number": 0, "params": {note: 0.5}, "value": 1})
+    done = tell(line, *flags, name="r.jsonl")
+    assert (done.code, f"got {note!r}: did you mean {name!r}?" in done.err) == (2, True)
+    assert trials() == before
+
+
 def test_what_was_really_run_is_recorded_when_asked_to(tell, asked):
     """Row 4: the trial keeps its number, and gets the params of the row."""
     kind = "b" if asked[1]["kind"] == "a" else "a"
@@ -223,11 +238,11 @@ def test_a_file_that_exists_is_not_overwritten_and_nothing_is_proposed(thomax, a
 
 
 def test_names_of_the_tables_own_columns_are_no_parameters_of_it(thomax, space):
-    """Row 21: told in a sentence before anything is proposed."""
+    """Row 21: told in a sentence before anything is proposed or created."""
     file = space("value = {type = 'bool'}")
     done = thomax("suggest", "v.jsonl", "--space", file, "--csv", "plan.csv")
     assert "--csv needs the column 'value' for itself" in done.err
-    assert trials("v.jsonl") == []
+    assert not Path("v.jsonl").exists()
     assert "--decimal-comma needs --csv" in thomax("suggest", "v.jsonl", "--decimal-comma").err
 
 

@@ -1,3 +1,7 @@
+import shutil
+from pathlib import Path
+
+import pandas as pd
 import pytest
 from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
 
@@ -57,6 +61,56 @@ def test_another_pool_is_told_what_is_wanted(path):
                 Journal.open(path, header)
         else:
             Journal.open(path, header).close()
+
+
+def labelled(*labels):
+    return Pool(pd.DataFrame({"mass": [1.0, 2.0, 3.0]}, index=labels))
+
+
+@pytest.mark.parametrize(
+    ("pool", "others"),
+    [
+        (
+            Pool([[1.0], [2.0], [3.0]], names=["a", "b", "c"]),
+            [
+                Pool([[1.0], [2.0], [3.0]], names=["a", "c", "b"]),
+                Pool([[1.0], [2.0], [3.0]], names=["a", "b,", "c"]),
+                Pool([[1.0], [2.0], [3.0]]),
+            ],
+        ),
+        (labelled("a", "b", "c"), [labelled("b", "a", "c"), labelled(0, 1, 2)]),
+    ],
+)
+def test_swapped_names_or_labels_of_a_pool_are_noticed(path, pool, others):
+    """Row 21: the checksum was of the features only, so that values went to other names."""
+    Optimizer(pool, seed=0, journal=path).close()
+    sentence = "the names or labels of the candidates differ from those of the journal"
+    for other in others:
+        assert other != pool
+        with pytest.raises(ValueError, match=f"{sentence} .* Pass the same names and labels"):
+            Optimizer(other, seed=0, journal=path)
+    with Optimizer(pool, seed=0, journal=path) as search:
+        assert len(search.trials) == 0
+
+
+def test_a_journal_without_a_checksum_of_names_still_opens(path):
+    """Row 21: those of older versions have none, and do not get one."""
+    pool = Pool([[1.0], [2.0]], names=["a", "b"])
+    known = {k: v for k, v in pool.describe().items() if k != "names_checksum"}
+    Journal.open(path, {"space": known}).close()
+    with Journal.open(path, {"space": pool.describe()}) as journal:
+        assert journal.header["space"] == known
+
+
+def test_the_pool_of_an_older_journal_is_still_known(path):
+    """Row 21: its names are compared where candidates were proposed, as before."""
+    shutil.copy(Path(__file__).parents[1] / "fixtures" / "journal-1-pool.jsonl", path)
+    features = [[0.0, 1.5], [1.0, -2.0], [0.0, 3.25], [1.0, 0.5]]
+    names = ["aspirin", "caffeine", "β-carotene", "<none>"]
+    with Optimizer(Pool(features, names=names), journal=path) as search:
+        assert {t.params["name"] for t in search.trials} == {*names}
+    with pytest.raises(ValueError, match="is called 'caffeine', got the name 'aspirin'"):
+        Optimizer(Pool(features, names=["caffeine", "aspirin", *names[2:]]), journal=path)
 
 
 def test_what_is_fresh_is_written_once_and_then_kept(path):

@@ -11,6 +11,8 @@ from thomax.storage.locks import waiting
 
 if TYPE_CHECKING:
     from thomax.optimizer import Optimizer
+    from thomax.space.pool import Pool
+    from thomax.space.space import Space
 
 
 def read_journal(path: Path) -> Journal:
@@ -48,13 +50,23 @@ def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimize
         return make()
 
 
-def open_new(path: Path, space: Path) -> "Optimizer":
-    """Open a journal with the space of a file, or create it."""
+def open_new(
+    path: Path, space: Path, check: "Callable[[Space | Pool], None] | None" = None
+) -> "Optimizer":
+    """Open a journal with the space of a file, or create it, unless the check refuses the space.
+
+    Args:
+        path: The journal.
+        space: The space file.
+        check: Called with the space before anything is created.
+    """
     from thomax.cli.settings import DEFAULTS  # here: looking at a journal needs no JAX
     from thomax.cli.spacefile import read_space_file
     from thomax.optimizer import Optimizer
 
     file = read_space_file(space)
+    if check is not None:
+        check(file.space)
     return Optimizer(
         file.space,
         direction=file.settings.get("direction", DEFAULTS["direction"]),
@@ -70,6 +82,7 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
     The header of a pool has no candidates: for run.jsonl they come from run.toml beside it.
     """
     from thomax.optimizer import Optimizer
+    from thomax.space.space import Space
 
     header = read_journal(path).header
     beside = path.with_suffix(".toml")
@@ -83,4 +96,5 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
             "constraint function: give --space SPACE.toml with the pool, or go on with it from "
             "Python."
         )
-    return Optimizer.open(path)
+    # Described, a space has labels for objects, which a command line could not write anyway.
+    return Optimizer.open(path, space=Space.from_description(header["space"]))

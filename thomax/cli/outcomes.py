@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,9 +185,13 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
     kind = path.suffix.lower()
     if kind not in (".csv", ".jsonl"):
         raise ValueError(f"--from needs a file that ends in .csv or .jsonl, got {path}.")
-    if kind == ".jsonl":
-        return Outcomes([_json_outcome(f"{path}, line {n}", row) for n, row in _json_rows(path)])
     points = Points(space)
+    if kind == ".jsonl":
+        found = [_json_outcome(f"{path}, line {n}", row) for n, row in _json_rows(path)]
+        for outcome in found:
+            if outcome.number is not None:
+                _require_no_near_names(outcome.where, outcome.params, points)
+        return Outcomes(found)
     return _sheet_outcomes(read_sheet(path, {*RESERVED, *points.names}), points)
 
 
@@ -261,6 +265,8 @@ def _row_outcome(sheet: Sheet, points: Points, where: str, row: Mapping[str, str
     if value:
         found = sheet.number(value)
         read = value_in(value if found is None else found, where)
+    if number is not None:
+        _require_no_near_names(where, sheet.columns, points)
     columns = tuple(n for n in sheet.columns if n in points.names and n not in RESERVED)
     params = _params(sheet, row, points, with_number=number is not None)
     return Outcome(where, number, read, error or None, params, columns)
@@ -275,6 +281,18 @@ def _require_value_column(sheet: Sheet) -> None:
     raise ValueError(
         f"{sheet.path}: there is no column 'value' among {', '.join(sheet.columns)}{hint}"
     )
+
+
+def _require_no_near_names(where: str, names: Iterable[str], points: Points) -> None:
+    """Refuse notes that are called like a parameter but for capitals and spaces."""
+    similar = {n.strip().lower(): n for n in points.names if n not in RESERVED}
+    for note in names:
+        close = similar.get(note.strip().lower())
+        if close is not None and note not in (*points.names, *RESERVED):
+            raise ValueError(
+                f"{where} needs notes that are not called like a parameter, got {note!r}: did "
+                f"you mean {close!r}? Rename it. Nothing was recorded."
+            )
 
 
 def _number(where: str, text: str) -> int:

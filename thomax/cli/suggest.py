@@ -4,6 +4,7 @@ import argparse
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from thomax.cli.journals import add_shared, open_again, open_new, opened_in_turn
@@ -14,6 +15,8 @@ from thomax.cli.sheets import write_sheet
 from thomax.cli.summaries import param_cells
 from thomax.cli.texts import say, table
 from thomax.optimizer import Optimizer
+from thomax.space.pool import Pool
+from thomax.space.space import Space
 from thomax.storage.journal import Trial
 
 EXAMPLES = """examples:
@@ -48,8 +51,7 @@ def _suggest(options: argparse.Namespace) -> None:
         raise ValueError("--decimal-comma needs --csv FILE: it is about the table.")
     with opened_in_turn(lambda: _opened(options), options.wait) as optimizer:
         columns = Points(optimizer.space).names
-        if options.csv is not None:
-            _require_writable(options.csv, columns)
+        _require_writable(options.csv, optimizer.space)
         trials = optimizer.ask(options.n)
     if len(trials) < options.n:
         say("thomax: every point of the space has been proposed", file=sys.stderr)
@@ -64,17 +66,20 @@ def _suggest(options: argparse.Namespace) -> None:
 
 def _opened(options: argparse.Namespace) -> Optimizer:
     journal, space = options.journal, options.space
-    if not journal.exists():
-        if space is None:
-            raise ValueError(
-                f"The journal {journal} does not exist: give --space SPACE.toml to create it."
-            )
-        return open_new(journal, space)
-    return open_again(journal) if space is None else open_new(journal, space)
+    if space is None and not journal.exists():
+        raise ValueError(
+            f"The journal {journal} does not exist: give --space SPACE.toml to create it."
+        )
+    if space is None:
+        return open_again(journal)
+    return open_new(journal, space, check=partial(_require_writable, options.csv))
 
 
-def _require_writable(path: Path, columns: list[str]) -> None:
-    """Refuse before anything is proposed what cannot be written."""
+def _require_writable(path: Path | None, space: Space | Pool) -> None:
+    """Refuse before anything is proposed, or a journal made, what cannot be written."""
+    if path is None:
+        return
+    columns = Points(space).names
     if path.exists():
         raise ValueError(f"--csv needs a new file, got {path}, which may hold values: rename it.")
     if not path.parent.is_dir():

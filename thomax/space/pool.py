@@ -10,8 +10,10 @@ one feature of a vector, one channel of an image.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -168,12 +170,22 @@ class Pool:
 
     def describe(self) -> dict[str, Any]:
         """Return what identifies the pool as a JSON-able dictionary."""
-        return {
+        description = {
             "kind": "pool",
             "size": self.size,
             "shape": list(self.shape),
             "checksum": self.checksum,
         }
+        return description | ({"names_checksum": self._names_checksum} if self._callings else {})
+
+    @cached_property
+    def _names_checksum(self) -> str:
+        """The checksum of what the candidates are called."""
+        digest = hashlib.blake2b(digest_size=8)
+        for key in self._callings:
+            called = [_calling(value) for value in self._shown[key]]
+            digest.update(json.dumps([key, called]).encode())  # JSON: where each ends is plain
+        return digest.hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the executor, which belongs to one process."""

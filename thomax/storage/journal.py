@@ -224,6 +224,7 @@ class Journal:
             return
         self.header |= {name: records[0][name] for name in fresh if name in records[0]}
         require_same_search(self.path, records[0], self.header)
+        self.header = records[0]
         self.records = records[1:]
         self._ends = {len(self.records): end}
         if end < os.fstat(fd).st_size:
@@ -403,14 +404,29 @@ def require_known_format(path: Path, header: Record) -> None:
 
 def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
     """Refuse to continue one search with the settings of another."""
+    wanted = _comparable(stored, wanted)
     if not _alike(stored, wanted):
         name, old, new = _first_difference("", stored, wanted)
+        if name == "space.names_checksum":
+            raise ValueError(
+                f"Journal {path} belongs to another search: the names or labels of the candidates"
+                f" differ from those of the journal (their checksum is {old}, got {new})."
+                " Pass the same names and labels in the same order, or another path."
+            )
         is_pool = name == "space.checksum"
         what = "candidates in the same order" if is_pool else name.partition(".")[0]
         raise ValueError(
             f"Journal {path} belongs to another search: its {name} is {old}, got {new}."
             f" Pass the same {what}, or another path."
         )
+
+
+def _comparable(stored: Record, wanted: Record) -> Record:
+    """Return what is wanted without the checksum of names, which older journals lack."""
+    old, new = stored.get("space"), wanted.get("space")
+    if not isinstance(old, dict) or not isinstance(new, dict) or "names_checksum" in old:
+        return wanted
+    return wanted | {"space": {k: v for k, v in new.items() if k != "names_checksum"}}
 
 
 def _alike(one: Any, other: Any) -> bool:
