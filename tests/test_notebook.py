@@ -41,5 +41,5 @@ def test_a_trial_shows_its_number_state_value_and_params():
 def test_the_table_shows_the_labels_of_choices_not_the_objects():
     search = Optimizer({"size": Categorical({"small": (64,), "large": (64, 64)})}, seed=0)
     search.tell({"size": "large"}, 1.0)
-    assert "large" in search._repr_html_()
-    assert "(64" not in search._repr_html_()
+    assert "<td>large</td>" in search._repr_html_()
+    assert "<td>(64" not in search._repr_html_()
