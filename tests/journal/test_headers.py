@@ -104,7 +104,7 @@ def test_a_journal_without_a_checksum_of_names_still_opens(path):
 
 def test_the_pool_of_an_older_journal_is_still_known(path):
     """Row 21: its names are compared where candidates were proposed, as before."""
-    shutil.copy(Path(__file__).parents[1] / "fixtures" / "journal-1-pool.jsonl", path)
+    shutil.copy(Path(__file__).parents[1] / "fixtures" / "journal-1-pool-before-names.jsonl", path)
     features = [[0.0, 1.5], [1.0, -2.0], [0.0, 3.25], [1.0, 0.5]]
     names = ["aspirin", "caffeine", "β-carotene", "<none>"]
     with Optimizer(Pool(features, names=names), journal=path) as search:
