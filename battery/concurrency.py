@@ -130,7 +130,7 @@ def _look_on(journal: Path, answers: Path) -> None:
             records = Journal.read(journal).records
             shown = io.StringIO()
             with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
-                code = cli.main(["show", str(journal)])
+                code = cli(["show", str(journal)])
             grew = records[: len(seen)] == seen
             seen = records
             log.add(read=grew and code == 0, text="" if code == 0 else shown.getvalue())

@@ -257,7 +257,7 @@ def tell_tables_without_room(folder: Path, times: int) -> Facts:
 def _require_told(path: Path, table: Path) -> None:
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = cli.main(["tell", str(path), "--from", str(table)])
+        code = cli(["tell", str(path), "--from", str(table)])
     if code:
         raise RuntimeError(said.getvalue())
 
@@ -345,4 +345,4 @@ def write_where_it_is_forbidden(folder: Path, _: int) -> Facts:
 def _shows(path: Path) -> bool:
     assert show  # imported before: another user may not be able to read Python's own files
     with contextlib.redirect_stdout(io.StringIO()):
-        return cli.main(["show", str(path)]) == 0
+        return cli(["show", str(path)]) == 0
