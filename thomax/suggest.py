@@ -51,7 +51,8 @@ def suggest(
     best = np.argsort(-data.y, kind="stable")[:count]
     return maximise(
         # As long as nothing is told the search looks at the same points: then asking for n
-        # trials at once or one by one is the same, up to rounding.
+        # trials at once or one by one is the same, up to the accuracy of the search (a draw
+        # alone is climbed from more points).
         stream(make_key(seed, len(data)), _SEARCH),
         score,
         space,
