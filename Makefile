@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-slow test-oldest test-integrations test-experiments audit lint docs \
 	bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
-	bench-initial bench-scale bench-failures battery clean
+	bench-initial bench-scale bench-failures stress clean
 
 help:
 	@echo "make demo         tune a real model and draw the convergence plot"
@@ -17,7 +17,7 @@ help:
 	@echo "make test-integrations  run those that start PostgreSQL, Ray, Dask and a browser"
 	@echo "make test-experiments   run every experiment of the paper with a tiny budget (5 min)"
 	@echo "make test-oldest  run some of them with the oldest supported versions of everything"
-	@echo "make battery      kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
+	@echo "make stress      kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
 	@echo "make audit        check the installed dependencies"
 	@echo "make lint         check style and types"
 	@echo "make docs         build the documentation in build/site"
@@ -41,10 +41,10 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore=tests/heavy --ignore=tests/experiments
+	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore=tests/heavy --ignore=benchmarks/tests/experiments
 
 test-slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/heavy --ignore=tests/experiments
+	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/heavy --ignore=benchmarks/tests/experiments
 
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
 OLDEST := .venv-oldest
@@ -59,13 +59,13 @@ $(OLDEST)/.installed: pyproject.toml tests/oldest.txt
 	@touch $@
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m battery versions --short
+	$(OLDEST)/bin/python -m stress versions --short
 	$(OLDEST)/bin/python -m pytest -n 2 $(OLDEST_TESTS) \
 		-k "not compiles_once_a_size and not failing_region and not 4096"
 
 audit: $(VENV)/.installed-audit
 	$(BIN)/python -m pip check
-	$(BIN)/python -m battery.audit
+	$(BIN)/python -m stress.audit
 
 # PostgreSQL's programs and a browser are the only things that pip cannot install.
 test-integrations: $(VENV)/.installed-integrations
@@ -77,7 +77,7 @@ test-integrations: $(VENV)/.installed-integrations
 		-k "heavy or ray or dask" -n 2 --dist loadfile --durations=5
 
 test-experiments: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests/experiments -n 2 --dist loadfile
+	$(BIN)/python -m pytest benchmarks/tests/experiments -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
@@ -88,36 +88,38 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 	@echo "wrote build/site/index.html"
 
-battery: $(VENV)/.installed-integrations
-	$(BIN)/python -W ignore -m battery $(if $(QUICK),--short)
+stress: $(VENV)/.installed-integrations
+	$(BIN)/python -W ignore -m stress $(if $(QUICK),--short)
 
 bench-draws: $(VENV)/.installed-plot
-	$(BIN)/python benchmarks/draws.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.draws $(if $(QUICK),--quick)
 
 bench-ask: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/ask.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.ask $(if $(QUICK),--quick)
 
 bench-optuna: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/optuna_samplers.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.optuna_samplers $(if $(QUICK),--quick)
 
 bench-failures: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/failures.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.failures $(if $(QUICK),--quick)
 
 bench-scale: $(VENV)/.installed-rivals
 	$(BIN)/python -m benchmarks.scale $(if $(QUICK),--quick)
 
 bench-paper: $(VENV)/.installed-tasks
-	$(BIN)/python benchmarks/paper.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks run $(if $(QUICK),3c --quick --folder build/bench-paper,all \
+		--workers 2 --folder benchmarks/results/paper --document docs/reproduction.md)
 
 # Matrices of 200 MB stay with the process, and PyTorch checks no distributions' arguments: that
 # halves the time of TuRBO-1, and takes a quarter off BoTorch's others.
 bench-compare: export MALLOC_MMAP_MAX_ = 0
 bench-compare: export MALLOC_TRIM_THRESHOLD_ = 20000000000
 bench-compare: $(VENV)/.installed-rivals
-	$(BIN)/python -O benchmarks/compare.py $(if $(QUICK),--quick)
+	$(BIN)/python -O -m benchmarks compare --suite all --workers 2 \
+		--document $(if $(QUICK),build/compare-quick.md --quick,docs/benchmarks.md)
 
 bench-initial: $(VENV)/.installed-tasks
-	$(BIN)/python -W ignore benchmarks/initial.py $(if $(QUICK),--quick)
+	$(BIN)/python -W ignore -m benchmarks.initial $(if $(QUICK),--quick)
 
 bench-compare-quick:
 	$(MAKE) bench-compare QUICK=1

@@ -117,10 +117,10 @@ def measure(n, batch, quick):
 
 
 FIRST_DRAW = """
-import sys; sys.path.insert(0, sys.argv[1])
-import draws, resource
+import resource, sys
+from benchmarks import draws
 data, keys = draws.make_data(200), draws.make_keys(0, 4)
-getattr(draws, sys.argv[2])(draws.NETWORK, noise_std=0.1, sphere=False)(keys, data)
+getattr(draws, sys.argv[1])(draws.NETWORK, noise_std=0.1, sphere=False)(keys, data)
 usage = resource.getrusage(resource.RUSAGE_SELF)
 print(usage.ru_utime + usage.ru_stime)
 """
@@ -128,9 +128,16 @@ print(usage.ru_utime + usage.ru_stime)
 
 def first_draw_cpu_seconds(policy, cache):
     """CPU seconds of a new process, from its start to the first batch of four draws at n = 200."""
-    command = [sys.executable, "-c", FIRST_DRAW, str(Path(__file__).parent), policy]
+    command = [sys.executable, "-c", FIRST_DRAW, policy]
     environment = {**os.environ, "THOMAX_CACHE": cache}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        command,
+        env=environment,
+        cwd=RESULTS.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return float(run.stdout)
 
 

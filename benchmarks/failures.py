@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process on each core, also fo
 import numpy as np
 
 import thomax as tx
-from thomax.bench.functions import BRANIN, HARTMANN6, Function
+from benchmarks.tasks.functions import BRANIN, HARTMANN6, Function
 
 RESULTS = Path(__file__).parent / "results" / "failures.json"
 PAGE = Path(__file__).parent.parent / "docs" / "noise.md"

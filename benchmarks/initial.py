@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.compare.ranking import ranks
+from benchmarks.runner import append_record, in_processes, records
+from benchmarks.statistics import Scale
+from benchmarks.tasks.registry import task
 from thomax import Optimizer
-from thomax.bench.compare.ranking import ranks
-from thomax.bench.runner import append_record, in_processes, records
-from thomax.bench.statistics import Scale
-from thomax.bench.tasks import task
 from thomax.keys import make_key, stream
 
 RESULTS = Path(__file__).parent / "results"

@@ -17,7 +17,7 @@ LEVELS = [
     {"policies", "space"},
     {"initial_design", "notebook", "search", "storage", "suggest"},
     {"loop", "optimizer", "report", "shortcuts", "workers"},
-    {"integrations", "bench"},
+    {"integrations"},
     {"cli", "__main__"},
 ]
 NUMERICS = {"keys", "model", "theory"}
@@ -80,8 +80,8 @@ def test_a_policy_file_stands_alone(path):
 def test_nobody_reaches_into_jax_or_forward(path):
     for name in imports_of(path):
         assert not name.startswith(("jax._src", "jax.core", "jax.interpreters")), name
-    if module_of(path) not in {"integrations", "bench", "cli", "__main__"}:
-        assert not {n for n in ours(path) if n.split(".")[0] in {"integrations", "bench"}}
+    if module_of(path) not in {"integrations", "cli", "__main__"}:
+        assert not {n for n in ours(path) if n.split(".")[0] == "integrations"}
 
 
 def test_every_module_has_a_level_and_there_is_no_cycle():

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import thomax
-from thomax.bench.compare.tables import name_of
-from thomax.bench.runner import records
+from benchmarks.compare.tables import name_of
+from benchmarks.runner import records
 
 ROOT = Path(__file__).parent.parent
 
@@ -123,12 +123,14 @@ def test_every_public_class_has_an_example():
 
 def test_the_map_of_the_paper_names_what_exists():
     text = (ROOT / "docs" / "paper.md").read_text("utf-8")
-    for file, name in re.findall(r"`((?:\w+/)?test_\w+\.py)(?:::(\w+))?", text):
-        source = (ROOT / "tests" / file).read_text("utf-8")
+    for file, name in re.findall(r"`((?:\w+/)*test_\w+\.py)(?:::(\w+))?", text):
+        source = (ROOT / ("" if file.startswith("benchmarks") else "tests") / file).read_text(
+            "utf-8"
+        )
         assert not name or f"def {name}" in source, f"{file}::{name}"
-    for module, path in re.findall(
-        r"`((?:(?:policies|bench)\.)?[a-z_]+)\.([A-Za-z_][\w.]*)`", text
-    ):
+    for module, path in re.findall(r"`(benchmarks[a-z_.]+)\.([A-Z]\w+)`", text):
+        assert hasattr(importlib.import_module(module), path), f"{module}.{path}"
+    for module, path in re.findall(r"`((?:(?:policies)\.)?[a-z_]+)\.([A-Za-z_][\w.]*)`", text):
         if f"thomax.{module}" in MODULES:
             item = importlib.import_module(f"thomax.{module}")
             for part in path.split("."):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from crashing import end_at_large_x, end_the_process, offset_or_end, set_offset
 
-from battery.interruptions import LOOP, interrupted_at
+from stress.interruptions import LOOP, interrupted_at
 from thomax import (
     MLP,
     Float,

@@ -56,7 +56,7 @@ def optunas(sampler, n, d, batch):
 
 
 def botorchs(n, d, batch):
-    from thomax.bench.rivals.botorch import thompson
+    from benchmarks.rivals.botorch import thompson
 
     space, points, values = history(n, d)
     rival = thompson(Space(space), seed=0)

@@ -15,7 +15,7 @@ import pytest
 from optuna.trial import TrialState
 
 import thomax as tx
-from battery.postgres import find_programs, free_port, postgres
+from stress.postgres import find_programs, free_port, postgres
 from thomax.integrations.optuna_studies import to_study
 
 WORKER = """

@@ -12,5 +12,4 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("thomax.cli.show", "list the trials of a search"),
     "report": ("thomax.cli.report", "write a page about a search, to look at"),
     "repair": ("thomax.cli.repair", "rescue a damaged journal"),
-    "bench": ("thomax.bench.command", "the paper's experiments and their claims"),
 }

@@ -1,8 +1,0 @@
-"""The battery: what must never happen to a search that runs for days, tried on purpose.
-
-Every part is a module with a function `run(part, short)` that tries things and says what it saw:
-`part.check` for what must hold, `part.figures` for what was measured. `python -m battery` runs
-them (`make battery`); the short version of each is a test (`tests/test_battery.py`).
-"""
-
-PARTS = ("kill", "files", "concurrency", "values", "determinism", "security", "versions")

@@ -1,0 +1,1 @@
+"""Compare thomax with its rivals on suites of tasks: `python -m benchmarks compare`."""

@@ -1,0 +1,162 @@
+"""The methods that benchmarks compare, by short names such as `sto-paper:8x64@4`.
+
+NAME[-CONFIGURATION][:NETWORK][@BATCH]
+
+name            sto, linear, ensemble, gp-ts, gp-ucb, neural-ucb, neural-ts, random, sobol,
+                auto (what `Optimizer` takes by itself), one of `ABLATIONS`, or a rival of
+                `benchmarks.rivals`, which has neither configuration nor network
+configuration   nothing (our defaults), paper, released (sto and linear), scaled (the paper's,
+                on standardised targets: ensemble, neural-ucb, neural-ts)
+network         LxM: L hidden layers of width M; cnnM: one convolution and one dense layer
+batch           how many points an iteration has; 1 if left out
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.paper.released import released_linear, released_sto
+from benchmarks.rivals import RIVALS
+from thomax.model.networks import CNN, MLP
+from thomax.policies.ensemble import DeepEnsemble
+from thomax.policies.gp import GPTS, GPUCB
+from thomax.policies.neural import NeuralTS, NeuralUCB
+from thomax.policies.random import Random, Sobol
+from thomax.policies.sto import STOBNTS, STOBNTSLinear
+from thomax.search.maximise import Search
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.suggest import Policy, default_policy
+
+_PATTERN = re.compile(
+    r"(?P<method>[a-z0-9-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
+)
+_OURS: dict[str, type[STOBNTS] | type[STOBNTSLinear]] = {"sto": STOBNTS, "linear": STOBNTSLinear}
+_MAKERS: dict[str, Callable[[], Policy]] = {
+    "ensemble": DeepEnsemble,
+    "gp-ts": GPTS,
+    "gp-ucb": GPUCB,
+    "neural-ucb": NeuralUCB,
+    "neural-ts": NeuralTS,
+    "random": Random,
+    "sobol": Sobol,
+    "sto-paper": STOBNTS.paper,
+    "linear-paper": STOBNTSLinear.paper,
+    "ensemble-paper": lambda: replace(DeepEnsemble.paper(), descent=None),
+    "gp-ts-paper": GPTS.paper,
+    "gp-ucb-paper": GPUCB.paper,
+    "neural-ucb-paper": NeuralUCB.paper,
+    "neural-ts-paper": NeuralTS.paper,
+    "ensemble-scaled": lambda: replace(DeepEnsemble.paper(scaled=True), descent=None),
+    "neural-ucb-scaled": lambda: NeuralUCB.paper(scaled=True),
+    "neural-ts-scaled": lambda: NeuralTS.paper(scaled=True),
+    "sto-released": released_sto,
+    "linear-released": released_linear,
+}
+
+
+def _auto(**changes: Any) -> Callable[[Space | Pool], tuple[Policy, Search]]:
+    """Return our default with some settings changed."""
+
+    def variant(space: Space | Pool) -> tuple[Policy, Search]:
+        usual: Any = default_policy(space)
+        return replace(usual, **changes), Search()
+
+    return variant
+
+
+# Variants of `auto` by one ingredient each: `python -m benchmarks compare --ablation`.
+ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
+    "one-scale": _auto(spread=0.0),
+    "different-scales": _auto(spread=0.5),
+    "unwarped": _auto(warp=False),
+    "much-noise": _auto(max_noise_std=1.0),
+    "full-deviation": _auto(beta=1.0),
+    "small-deviation": _auto(beta=0.25),
+    "on-the-cube": _auto(sphere=False),
+}
+NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
+_RELEASED_SEARCH = replace(Search.paper(), restarts=1, restarts_per_draw=1, iterations=0)
+_CONFIGURATIONS = ("-paper", "-scaled", "-released")
+_DEEP = 4  # from here on narrow networks are hard to train
+_DEEP_POLISH = 50
+
+
+@dataclass(frozen=True)
+class Method:
+    """A policy with the search and the batch size that go with it."""
+
+    name: str
+    batch: int = 1
+    depth: int | None = None
+    width: int | None = None
+    channels: int | None = None
+
+    def policy(self, space: Space | Pool, activation: str | None = None) -> Policy:
+        """Return the policy for a space, with the network the name asks for.
+
+        The activation is that of the paper's networks; our own configurations keep theirs.
+        """
+        made: Any = self._usual(space)
+        if not hasattr(made, "network"):
+            if self.depth is not None or self.channels is not None:
+                raise ValueError(f"The network of {self.name} cannot be chosen: leave it out.")
+            return made
+        changed = replace(made, network=self._network(made.network, activation))
+        deep = getattr(changed.network, "depth", 1) >= _DEEP and hasattr(changed, "polish")
+        return replace(changed, polish=_DEEP_POLISH) if deep else changed
+
+    def _usual(self, space: Space | Pool) -> Policy:
+        if self.name in ABLATIONS:
+            return ABLATIONS[self.name](space)[0]
+        if self.name in _MAKERS:
+            return _MAKERS[self.name]()
+        usual: Any = default_policy(space)
+        if self.name == "auto":
+            return usual
+        return _OURS[self.name](beta=usual.beta, warp=usual.warp)
+
+    def search(self, space: Space | Pool | None = None) -> Search:
+        """Return the search that goes with the configuration, and in an ablation the space."""
+        if self.name in ABLATIONS and space is not None:
+            return ABLATIONS[self.name](space)[1]
+        if self.name.endswith(("-paper", "-scaled")):
+            return Search.paper()
+        return _RELEASED_SEARCH if self.name.endswith("-released") else Search()
+
+    def _network(self, usual: Any, activation: str | None) -> Any:
+        if self.channels is not None:
+            return CNN(width=self.channels)
+        if not isinstance(usual, MLP):
+            return usual
+        own = not self.name.endswith(_CONFIGURATIONS)
+        shape: dict[str, Any] = {
+            "depth": self.depth,
+            "width": self.width,
+            "activation": None if own else activation,
+        }
+        return replace(usual, **{name: v for name, v in shape.items() if v is not None})
+
+
+def parse_method(text: str) -> Method:
+    """Read a method's short name.
+
+    Example:
+        >>> parse_method("sto-paper:8x64@4")
+        Method(name='sto-paper', batch=4, depth=8, width=64, channels=None)
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None or match["method"] not in (*NAMES, *RIVALS):
+        raise ValueError(
+            "A method is NAME[-CONFIGURATION][:NETWORK][@BATCH] with one of "
+            f"{', '.join((*NAMES, *RIVALS))}; got {text!r}."
+        )
+    numbers = {k: None if match[k] is None else int(match[k]) for k in ("depth", "width")}
+    channels = None if match["channels"] is None else int(match["channels"])
+    batch = int(match["batch"] or 1)
+    if 0 in (batch, channels, *numbers.values()):
+        raise ValueError(f"A method needs sizes of at least 1, got {text!r}.")
+    if match["method"] in RIVALS and (channels or numbers["depth"]):
+        raise ValueError(f"A method that is not ours has no network of ours, got {text!r}.")
+    return Method(match["method"], batch, numbers["depth"], numbers["width"], channels)

@@ -1,0 +1,132 @@
+"""Draw a figure of the paper from records: best value by iteration, and by evaluation."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.methods import ABLATIONS
+from benchmarks.paper import exploration
+from benchmarks.paper.figures import Figure
+from benchmarks.statistics import (
+    Record,
+    above_optimum,
+    best_by_evaluation,
+    best_by_iteration,
+    mean_and_error,
+)
+from benchmarks.tasks import synthetic
+
+_WORDS = {
+    "sto": "STO-BNTS", "linear": "STO-BNTS-Linear", "ensemble": "Deep Ensemble", "gp-ts": "GP-TS",
+    "gp-ucb": "GP-UCB", "neural-ucb": "Neural UCB", "neural-ts": "Neural TS", "auto": "thomax",
+}  # fmt: skip
+_OTHERS = {
+    "random": "random", "sobol": "Sobol", "optuna-tpe": "Optuna TPE", "optuna-gp": "Optuna GP",
+    "optuna-cmaes": "Optuna CMA-ES", "botorch-turbo": "TuRBO-1", "botorch-qlognei": "qLogNEI",
+    "botorch-ts": "BoTorch TS", "smac": "SMAC", **{name: name for name in ABLATIONS},
+}  # fmt: skip
+_COLOURS = (
+    "tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown", "tab:pink",
+    "tab:gray", "tab:olive", "tab:cyan", "navy", "darkgoldenrod", "lime", "crimson", "black",
+    "teal", "magenta", "steelblue", "sienna",
+)  # fmt: skip
+_LINES = {"-paper": "-", "-released": ":", "-scaled": "-.", "": "--"}
+
+
+def label(method: str) -> str:
+    """Return a method's name for people.
+
+    Example:
+        >>> label("linear-paper:8x64@4")
+        'STO-BNTS-Linear (paper), 8x64, B=4'
+    """
+    name, _, batch = method.partition("@")
+    name, _, network = name.partition(":")
+    configuration = next(c for c in _LINES if name.endswith(c))
+    words = _OTHERS.get(name)
+    if words is None:
+        own = _WORDS[name.removesuffix(configuration)]
+        words = f"{own} ({configuration.removeprefix('-') or 'ours'})"
+    return words + (f", {network}" if network else "") + (f", B={batch}" if batch else "")
+
+
+def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
+    """Write the figure: mean and standard error over seeds, regret where the optimum is known."""
+    own = [r for r in records if r["task"] == figure.task and r["method"] in figure.methods]
+    regret = any(r["optimum"] is not None for r in own)
+    with plotting() as plt:
+        fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
+        for axis, curve, unit in zip(
+            axes,
+            (best_by_iteration, best_by_evaluation),
+            ("iterations", "evaluations"),
+            strict=True,
+        ):
+            for i, method in enumerate(figure.methods):
+                curves = [shown(curve(r), r) for r in own if r["method"] == method]
+                if curves:
+                    _line(axis, curves, method, i)
+            axis.set(xlabel=f"{unit} after the starting points", title=figure.title)
+            axis.grid(alpha=0.25)
+            axis.spines[["top", "right"]].set_visible(False)
+        axes[0].set_ylabel("regret of the best observed" if regret else "best observed")
+        axes[1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        save(fig, path)
+
+
+def shown(curve: np.ndarray, record: Record) -> np.ndarray:
+    """Return a run's regret where its own optimum is known, and its values elsewhere."""
+    return curve if record["optimum"] is None else -above_optimum(curve, record)
+
+
+def _line(axis: Any, curves: list[np.ndarray], method: str, i: int) -> None:
+    mean, error = mean_and_error(curves)
+    name = method.partition("@")[0].partition(":")[0]
+    style = next(line for ending, line in _LINES.items() if name.endswith(ending))
+    steps = np.arange(len(mean))
+    colour = _COLOURS[i % len(_COLOURS)]
+    axis.plot(steps, mean, style, color=colour, lw=1.6, label=f"{label(method)} [{len(curves)}]")
+    axis.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.12, lw=0)
+
+
+@contextmanager
+def plotting() -> Iterator[Any]:
+    """Load matplotlib, without a screen, for figures that are the same whenever drawn."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError("Figures need matplotlib: pip install 'thomax[plot]'") from error
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context({"svg.hashsalt": "thomax", "svg.fonttype": "none"}):
+        yield plt
+
+
+def save(fig: Any, path: Path) -> None:
+    """Write a figure and forget it."""
+    import matplotlib.pyplot as plt
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fig.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(fig)
+
+
+def draw_exploration(path: Path, seed: int = 3, count: int = 100) -> None:
+    """Write Figure 1 (a-c): acquisition functions of three methods on the same data."""
+    data, truth = exploration.observations(seed), synthetic.draw(seed)
+    grid = synthetic.grid()
+    with plotting() as plt:
+        fig, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
+        for axis, method in zip(axes, exploration.METHODS, strict=True):
+            functions = exploration.draws(method, seed, count)
+            axis.axvspan(*exploration.UNSEEN, color="0.93")
+            axis.plot(grid, functions.T, color="C0", lw=0.5, alpha=0.3, rasterized=True)
+            axis.plot(grid, truth, color="black", lw=1)
+            axis.plot(0.5 * (data.x[:, 0] + 1), data.y, "*", color="C3", ms=9)
+            title = f"{label(method)}: spread {exploration.spread(functions):.2f}"
+            axis.set(title=title, xlabel="x", ylim=(-5, 5))
+        save(fig, path)

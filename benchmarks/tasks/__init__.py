@@ -1,0 +1,1 @@
+"""What benchmarks optimise; `registry` has the tasks by name."""

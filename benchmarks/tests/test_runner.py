@@ -1,0 +1,200 @@
+"""Same starts for all, every run repeatable, nothing lost by a kill."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks import runner
+from benchmarks.runner import Run, finished, perform, records, results, run_all
+from benchmarks.tasks.problem import Problem, needs
+from thomax import Float, Optimizer, Pool, Space
+
+SPACE = Space({"x": Float(-1, 1), "y": Float(0, 10)})
+
+
+def noisy(params, rng):
+    return -(params["x"] ** 2) - params["y"] / 10 + 0.01 * rng.normal()
+
+
+PROBLEM = Problem(
+    "bowl", SPACE, noisy, judge=lambda p: -(p["x"] ** 2) - p["y"] / 10, optimum=0.0, initial=4
+)
+
+
+def make(name, seed):
+    return PROBLEM
+
+
+def test_a_record_holds_the_values_in_order_and_the_judged_best():
+    record = perform(Run("bowl", "random@2", 3, 5), PROBLEM)
+    assert record["starts"] == 4
+    assert len(record["values"]) == 4 + 5 * 2
+    assert record["judged"] == pytest.approx(max(record["values"]), abs=0.05)
+    assert record["judged"] != max(record["values"])
+    assert record["optimum"] == 0.0
+    assert "recommended" not in record  # random search has no model
+
+
+def test_our_record_holds_what_the_recommended_point_is_worth(tmp_path):
+    run = Run("bowl", "auto@4", 3, 2)
+    record = perform(run, PROBLEM, tmp_path / "journal.jsonl")
+    with Optimizer(SPACE, journal=tmp_path / "journal.jsonl") as again:
+        seen = [PROBLEM.judge(t.params) for t in again.trials]
+    assert any(record["recommended"] == pytest.approx(v, rel=1e-6) for v in seen)
+    assert record["recommended"] > np.median(seen)
+
+
+def test_all_methods_see_the_same_starts_and_the_same_noise():
+    constant = replace(PROBLEM, objective=lambda p, rng: rng.normal())
+    found = []
+    for method, seed in (("random", 1), ("linear:1x8@2", 1), ("random", 2)):
+        runner._start_values.cache_clear()
+        starts = perform(Run("bowl", method, seed, 2), PROBLEM)["values"][:4]
+        found.append((starts, perform(Run("bowl", method, seed, 2), constant)["values"][:6]))
+    assert found[0] == found[1]
+    assert not set(found[0][0]) & set(found[2][0])
+    assert not set(found[0][1]) & set(found[2][1])
+
+
+def test_a_run_is_a_function_of_its_name():
+    once, again = (perform(Run("bowl", "linear:1x8", 0, 3), PROBLEM) for _ in range(2))
+    assert once["values"] == again["values"]
+
+
+def test_named_starts_are_used():
+    starts = [{"x": 0.5, "y": 1.0}, {"x": -0.5, "y": 2.0}]
+    problem = replace(PROBLEM, objective=lambda p, rng: p["y"], starts=lambda seed: starts)
+    assert perform(Run("bowl", "random", 0, 1), problem)["values"][:2] == [1.0, 2.0]
+
+
+def test_starts_of_a_finite_space_are_distinct_and_an_exhausted_one_ends_the_run():
+    pool = Pool(np.arange(12.0)[:, None])
+    problem = Problem("line", pool, lambda p, rng: float(p["index"]), initial=10)
+    values = perform(Run("line", "random", 0, 50), problem)["values"]
+    assert sorted(values) == [float(i) for i in range(12)]
+
+
+def test_finished_runs_are_not_run_again(tmp_path):
+    runs = [Run("bowl", "random", seed, 2) for seed in range(3)]
+    run_all(runs, tmp_path, make, progress=False)
+    before = (tmp_path / "bowl.jsonl").read_text()
+    run_all([*runs, Run("bowl", "random", 3, 2)], tmp_path, make, progress=False)
+    after = (tmp_path / "bowl.jsonl").read_text()
+    assert after.startswith(before)
+    assert len(after.splitlines()) == 4
+    assert finished(tmp_path) == {Run("bowl", "random", seed, 2) for seed in range(4)}
+    assert not list((tmp_path / "unfinished").iterdir())
+
+
+def test_workers_give_the_same_records(tmp_path):
+    runs = [Run("bowl", "random", seed, 2) for seed in range(3)]
+    run_all(runs, tmp_path / "one", make, progress=False)
+    run_all(runs, tmp_path / "two", make, workers=2, progress=False)
+    one, two = (
+        {r["seed"]: r["values"] for r in records(tmp_path / name)} for name in ("one", "two")
+    )
+    assert one == two
+
+
+def test_a_line_cut_short_is_left_out_and_run_again(tmp_path):
+    runs = [Run("bowl", "random", seed, 2) for seed in range(2)]
+    run_all(runs, tmp_path, make, progress=False)
+    path = tmp_path / "bowl.jsonl"
+    whole = [json.loads(line)["values"] for line in path.read_text().splitlines()]
+    path.write_text(path.read_text()[:-30])
+    assert finished(tmp_path) == {runs[0]}
+    run_all(runs, tmp_path, make, progress=False)
+    assert sorted(r["values"] for r in records(tmp_path)) == sorted(whole)
+
+
+def slow(params, rng):
+    time.sleep(0.02)
+    return noisy(params, rng)
+
+
+def make_slow(name, seed):
+    return replace(PROBLEM, objective=slow)
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    run = Run("bowl", "random", 0, 40)
+    context = multiprocessing.get_context("spawn")
+    child = context.Process(target=run_all, args=([run], tmp_path, make_slow))
+    child.start()
+    journal = runner._journal(tmp_path, run)
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_text().count("\n") > 30):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    assert not finished(tmp_path)
+    kept = journal.read_text()
+    run_all([run], tmp_path, make, progress=False)
+    (record,) = records(tmp_path)
+    assert kept.count('"tell"') + kept.count('"add"') > 10
+    assert record["values"] == perform(run, PROBLEM)["values"]
+
+
+def report_and_wait(folder):
+    (folder / str(os.getpid())).touch()
+    time.sleep(60)
+
+
+def wait_in_processes(folder):
+    list(runner.in_processes(report_and_wait, [folder, folder], 2))
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    child = multiprocessing.get_context("spawn").Process(
+        target=wait_in_processes, args=(tmp_path,)
+    )
+    child.start()
+    deadline = time.monotonic() + 50
+    while len(pids := [int(path.name) for path in tmp_path.iterdir()]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    while any(map(is_running, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("lines", range(6, 15))
+def test_a_kill_inside_a_batch_leaves_it_whole(lines, tmp_path):
+    """Cut the journal after any line: the run ends with the same values."""
+    run = Run("bowl", "linear-paper:1x8@3", 0, 2)
+    whole = perform(run, PROBLEM, tmp_path / "whole.jsonl")["values"]
+    journal = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "cut.jsonl").write_text("".join(journal[:lines]))
+    assert perform(run, PROBLEM, tmp_path / "cut.jsonl")["values"] == whole
+
+
+def test_of_several_runs_the_longest_counts(tmp_path):
+    for iterations in (2, 5, 1):
+        run_all([Run("bowl", "random", 0, iterations)], tmp_path, make, progress=False)
+    (found,) = results(tmp_path)
+    assert found["iterations"] == 5
+    with pytest.raises(ValueError, match="There are no results in"):
+        results(tmp_path / "elsewhere")
+
+
+def test_a_missing_package_is_one_sentence():
+    assert str(needs("gymnasium", "lunar")) == (
+        "The task lunar needs gymnasium: pip install 'thomax[tasks]'"
+    )

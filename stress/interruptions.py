@@ -1,0 +1,150 @@
+"""Ctrl-C at any instruction of a search that then goes on, as it does in a notebook."""
+
+import contextlib
+import io
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from unittest.mock import patch
+
+from stress.part import Part
+from stress.workers import opened
+from thomax import loop, optimizer, workers
+from thomax.storage import journal
+from thomax.storage import replay as history
+
+_FILES = {module.__file__ for module in (optimizer, journal, history)}
+LOOP = {module.__file__ for module in (loop, workers)}
+_POINT = {"x": 0.5, "rate": 0.5, "k": 7, "text": "短い"}
+_CALLS: dict[str, Callable[[optimizer.Optimizer], Any]] = {
+    "enqueue": lambda o: o.enqueue(_POINT),
+    "ask": lambda o: o.ask(),
+    "ask(3)": lambda o: o.ask(3),
+    "tell": lambda o: o.tell(o.pending[0], 1.0),
+    "tell of params": lambda o: o.tell({**_POINT, "x": 0.25}, 2.0),
+    "drop": lambda o: o.drop(o.pending[0]),
+}
+_MOST = 1500  # instructions of the longest call, and some
+
+
+def check_interruptions(part: Part, short: bool) -> None:
+    """Interrupt each kind of call at random instructions; memory and file must agree."""
+    rng = random.Random(0)
+    interrupted = 0
+    with patch.object(os, "fsync", lambda fd: None):  # this is not about power cuts
+        for name, call in _CALLS.items():
+            for _ in range(5 if short else 150):
+                instruction = rng.randrange(_MOST if "3" in name else _MOST // 3)
+                where = f"{name} interrupted at instruction {instruction}"
+                with tempfile.TemporaryDirectory() as folder:
+                    interrupted += _interrupt(
+                        part, Path(folder, "run.jsonl"), call, instruction, where
+                    )
+        for name, call in _CALLS.items():
+            for _ in range(3 if short else 60):
+                first, second = rng.randrange(_MOST // 3), rng.randrange(_MOST // 3)
+                where = f"{name} interrupted at instruction {first}, the next call at {second}"
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder, "run.jsonl")
+                    interrupted += _interrupt(part, path, call, first, where, second)
+    part.figures["calls interrupted"] = interrupted
+
+
+def _interrupt(
+    part: Part,
+    path: Path,
+    call: Callable[[Any], Any],
+    instruction: int,
+    where: str,
+    second: int | None = None,
+) -> bool:
+    with opened(path) as search:
+        for _ in range(3):
+            search.enqueue(_POINT)
+        search.tell(search.ask(), 0.0)
+        search.ask(4)
+        interrupted = interrupted_at(instruction, lambda: call(search), _FILES)
+        if second is not None:  # perhaps while what the first has left is being put right
+            interrupted_at(second, lambda: search.ask(), _FILES)
+        search.tell(search.ask(), 3.0)
+        went_on = _state(search)
+    with opened(path) as search:
+        reopened = _state(search)
+    records = journal.Journal.read(path).records
+    part.check(went_on == reopened, f"file and memory differ after {where}")
+    numbers = Counter(r.get("ask", r.get("add", "none")) for r in records)
+    del numbers["none"]
+    part.check(max(numbers.values()) == 1, f"a number was given twice after {where}")
+    return interrupted
+
+
+def _state(search: optimizer.Optimizer) -> tuple[Any, Any]:
+    return search.trials, [*search._history.queue]
+
+
+def check_runs(part: Part, short: bool) -> None:
+    """Interrupt `run` at random instructions; what the objective returned must not be lost."""
+    rng = random.Random(1)
+    interrupted = 0
+    with patch.object(os, "fsync", lambda fd: None):
+        for batch in (1, 2):
+            for _ in range(10 if short else 400):
+                instruction = rng.randrange(6000)
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder, "run.jsonl")
+                    interrupted += _interrupt_run(part, path, batch, instruction)
+    part.figures["runs interrupted"] = interrupted
+
+
+def _interrupt_run(part: Part, path: Path, batch: int, instruction: int) -> bool:
+    returned: list[float] = []
+    values = iter(range(100))
+
+    def objective(params: dict[str, Any]) -> float:
+        returned.append(float(next(values)))
+        return returned[-1]
+
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown), opened(path) as search:
+        interrupted = interrupted_at(
+            instruction,
+            lambda: search.run(objective, 4, batch=batch, progress=False),
+            LOOP | _FILES,
+        )
+    with opened(path) as search:
+        recorded = [t.value for t in search.trials]
+    lost = [v for v in returned if v not in recorded and f"value {v}" not in shown.getvalue()]
+    where = f"batch {batch} interrupted at instruction {instruction}"
+    part.check(not lost, f"{lost} of {returned} were lost in a run of {where}")
+    return interrupted
+
+
+def interrupted_at(instruction: int, call: Callable[[], Any], files: set[str | None]) -> bool:
+    """Raise KeyboardInterrupt at this instruction of the code in files; tell if it came to it."""
+    before = sys.gettrace()
+    left = iter(range(instruction))
+    hit: list[FrameType] = []
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in files:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and next(left, None) is None:
+            hit.append(frame)
+            sys.settrace(before)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            call()
+    finally:
+        sys.settrace(before)
+    return bool(hit)

@@ -1,0 +1,85 @@
+"""Others at a journal that is open: they write to it, move it away, and lay links beside it."""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from stress.part import Part
+from stress.sentences import raised
+from stress.workers import opened
+from thomax.storage.repair import repair
+
+
+def _grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(path.read_bytes().splitlines(keepends=True)[-1])
+
+
+def _link_away(path: Path) -> None:
+    os.link(path, path.with_name("backup"))
+    path.unlink()
+
+
+def _replace(path: Path) -> None:
+    path.with_name("new").write_bytes(path.read_bytes())
+    path.with_name("new").replace(path)
+
+
+_CHANGES: dict[str, Callable[[Path], None]] = {
+    "a writer without locks": _grow,
+    "an editor that saves in place": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+    "an editor that replaces the file": _replace,
+    "a backup by link": _link_away,
+    "a file removed": lambda path: path.unlink(),
+    "a file cut short": lambda path: os.truncate(path, 10),
+}
+
+
+def check_intruders(part: Part) -> None:
+    """Change an open journal, and lay links where its side files go."""
+    for name, change in _CHANGES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            _change_while_open(part, Path(folder, "run.jsonl"), change, name)
+    with tempfile.TemporaryDirectory() as folder:
+        _lay_links(part, Path(folder, "run.jsonl"))
+    part.figures["changes to an open journal"] = len(_CHANGES)
+
+
+def _change_while_open(part: Part, path: Path, change: Callable[[Path], None], name: str) -> None:
+    with opened(path) as search:
+        trial = search.ask()
+        change(path)
+        left = {file: file.read_bytes() for file in path.parent.iterdir()}
+        error = raised(lambda: search.tell(trial, 1.0))
+        is_clear = isinstance(error, RuntimeError) and "this record was not written" in str(error)
+        part.check(is_clear, f"after {name}, telling must be refused, got {error!r}")
+        now = {file: file.read_bytes() for file in path.parent.iterdir()}
+        part.check(now == left, f"after {name}, a refused tell has written")
+
+
+def _lay_links(part: Part, path: Path) -> None:
+    victim = path.with_name("victim")
+    victim.write_bytes(b"precious")
+    with opened(path) as search:
+        search.tell(search.ask(), 1.0)
+        trials = search.trials
+    path.chmod(0o600)
+    path.write_bytes(b"?\n" + path.read_bytes())
+    links = ["repairing", "damaged-1", "torn"]
+    for name in links:
+        path.with_name(f"run.jsonl.{name}").symlink_to(victim)
+    repair(path)
+    path.write_bytes(path.read_bytes() + b"torn")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with opened(path) as search:
+            part.check(search.trials == trials, "links beside a journal cost trials")
+    part.check(victim.read_bytes() == b"precious", "a link beside a journal was followed")
+    modes = {
+        file.name: file.stat().st_mode & 0o777
+        for file in path.parent.iterdir()
+        if file != victim and not file.is_symlink()
+    }
+    part.check({*modes.values()} == {0o600}, f"copies of a private journal have modes {modes}")

@@ -1,0 +1,151 @@
+"""Kill: workers that end at any moment, on a journal and on studies, and disks that fail."""
+
+import os
+import random
+import signal
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import thomax as tx
+from stress.disks import check_disks
+from stress.interruptions import check_interruptions, check_runs
+from stress.part import Part
+from stress.studies import kill_workers_of_studies
+from stress.workers import (
+    Receipts,
+    also_import,
+    grows,
+    opened,
+    receipt_count,
+    receipts_in,
+    search,
+    search_and_die,
+    start,
+)
+from thomax.storage.journal import Journal
+from thomax.storage.replay import History
+
+_SOON = 2.0  # seconds within which a journal opens and a search goes on
+_ROUNDS_A_JOURNAL = 20
+_MODEL = {"policy": tx.STOBNTSLinear(tx.MLP(1, 8, "erf"), noise_std=0.1), "initial": 4}
+
+
+def run(part: Part, short: bool) -> None:
+    """End workers by signals, interrupt a search at any instruction, take away its disk."""
+    if not short:
+        also_import("thomax.integrations.optuna")
+    kill_workers(part, signal.SIGKILL, 6 if short else 200)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        kill_workers(part, number, 2 if short else 20)
+    check_interruptions(part, short)
+    check_runs(part, short)
+    check_disks(part, short)
+    if not short:
+        kill_workers(part, signal.SIGKILL, 4, _MODEL)
+        kill_workers_of_studies(part)
+
+
+def kill_workers(
+    part: Part, number: signal.Signals, rounds: int, options: dict[str, Any] | None = None
+) -> None:
+    """End two workers a round, one while the other goes on, and open their journal."""
+    title = number.name + (" with a model" if options else "")
+    seen: Counter[str] = Counter()
+    slowest = {"slowest reopening": 0.0, "slowest next ask": 0.0}
+    for first in range(0, rounds, _ROUNDS_A_JOURNAL):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for i in range(first, min(first + _ROUNDS_A_JOURNAL, rounds)):
+                where = f"round {i} of {title}"
+                _end_two(part, folder, number, where, options or {})
+                for step, seconds in _reopen(part, folder, where).items():
+                    slowest[step] = max(slowest[step], round(seconds, 3))
+            seen["values told"] += sum("told" in receipt for receipt in receipts_in(folder))
+            torn = folder.glob("run.jsonl.torn*")
+            seen["bytes of torn lines"] += sum(file.stat().st_size for file in torn)
+    part.figures[title] = {"rounds": rounds, **slowest, **seen}
+
+
+def _end_two(
+    part: Part, folder: Path, number: signal.Signals, where: str, options: dict[str, Any]
+) -> None:
+    rng = random.Random(where)
+    dies = number == signal.SIGKILL and rng.random() < 0.5
+    names = [folder / f"{where}, {k}.receipts" for k in ("first", "second")]
+    first, second = (
+        start(kind, folder / "run.jsonl", name, rng.randrange(2**32), options)
+        for kind, name in zip((search_and_die if dies else search, search), names, strict=True)
+    )
+    if not dies:
+        _end(part, first, number, names[0], rng)
+    _check_end(part, first, number, where)
+    part.check(
+        grows(names[1], receipt_count(names[1]), 60 if options else _SOON),
+        f"the second worker did not go on within {_SOON} s of the end of the first in {where}",
+    )
+    _end(part, second, number, names[1], rng)
+    _check_end(part, second, number, where)
+
+
+def _end(
+    part: Part, worker: Any, number: signal.Signals, receipts: Path, rng: random.Random
+) -> None:
+    part.check(grows(receipts, 0, 60), f"{receipts.stem}: the worker has not begun after 60 s")
+    time.sleep(rng.uniform(0, 0.06))
+    os.kill(worker.pid, number)
+
+
+def _check_end(part: Part, worker: Any, number: signal.Signals, where: str) -> None:
+    worker.join(20)
+    part.check(worker.exitcode == -number, f"a worker ended by {worker.exitcode} in {where}")
+    worker.kill()
+    worker.join()
+
+
+def _reopen(part: Part, folder: Path, where: str) -> dict[str, float]:
+    """Open the journal, go on with it, and return how long both took."""
+    journal = folder / "run.jsonl"
+    begin = time.perf_counter()
+    with opened(journal) as optimizer:
+        ready = time.perf_counter()
+        trial = optimizer.ask()
+        end = time.perf_counter()
+        optimizer.tell(trial, 0.25)
+    _check_receipts(part, journal, where)
+    asked = {receipt["asked"] for receipt in receipts_in(folder) if "asked" in receipt}
+    part.check(trial.number not in asked, f"number {trial.number} was given again in {where}")
+    log = Receipts(folder / "reopened.receipts")
+    log.add(asked=trial.number, x=trial.params["x"])
+    log.add(told=trial.number, value=0.25)
+    part.check(ready - begin < _SOON, f"opening took {ready - begin:.1f} s in {where}")
+    part.check(end - ready < _SOON, f"the next ask took {end - ready:.1f} s in {where}")
+    return {"slowest reopening": ready - begin, "slowest next ask": end - ready}
+
+
+def _check_receipts(part: Part, journal: Path, where: str) -> None:
+    """Compare the journal with what the workers saw returning."""
+    records = Journal.read(journal).records
+    history = History(records)
+    receipts = [*receipts_in(journal.parent)]
+    given = Counter(r["asked"] for r in receipts if "asked" in r)
+    written = Counter(n for r in records if (n := r.get("ask", r.get("add"))) is not None)
+    twice = [n for counts in (given, written) for n, count in counts.items() if count > 1]
+    part.check(not twice, f"numbers {twice} were given twice in {where}")
+    found = {t.number: (t.params["x"], t.state, t.value) for t in history.trials.values()}
+    nothing = (None, None, None)
+    lost = [r for r in receipts if "asked" in r and found.get(r["asked"], nothing)[0] != r["x"]]
+    lost += [
+        r
+        for r in receipts
+        if "told" in r
+        and found.get(r["told"], nothing)[1:]
+        != ("failed" if r["value"] is None else "complete", r["value"])
+    ]
+    part.check(not lost, f"{lost[:3]} were seen returning but are not in the journal in {where}")
+    served = Counter(r["params"]["x"] for r in records if "ask" in r)
+    served.update(params["x"] for params in history.queue)
+    wrong = [r for r in receipts if "enqueued" in r and served[r["enqueued"]] != 1]
+    part.check(not wrong, f"{wrong[:3]} were not proposed exactly once in {where}")

@@ -1,9 +1,0 @@
-"""The paper's experiments on hyperparameters run, on real models, with tiny budgets."""
-
-import pytest
-from scripts import TASKS, TUNING, figure_drawn
-
-
-@pytest.mark.parametrize("name", [n for n, task in TASKS.items() if task in TUNING])
-def test_an_experiment_runs_and_draws_its_figure(name, folder):
-    assert "STO-BNTS" in figure_drawn(name, folder)

@@ -1,1 +1,0 @@
-"""The paper's experiments: problems, methods, a resumable runner, statistics and figures."""

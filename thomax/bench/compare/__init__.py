@@ -1,1 +1,0 @@
-"""Compare thomax with its rivals on suites of tasks: `thomax bench compare`."""
