@@ -68,13 +68,13 @@ def _auto(**changes: Any) -> Callable[[Space | Pool], tuple[Policy, Search]]:
 
 # Variants of `auto` by one ingredient each: `python -m benchmarks compare --ablation`.
 ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
-    "one-scale": _auto(spread=0.0),
-    "different-scales": _auto(spread=0.5),
-    "unwarped": _auto(warp=False),
+    "one-scale": _auto(scale_prior_std=0.0),
+    "different-scales": _auto(scale_prior_std=0.5),
+    "unwarped": _auto(warp_targets=False),
     "much-noise": _auto(max_noise_std=1.0),
     "full-deviation": _auto(beta=1.0),
     "small-deviation": _auto(beta=0.25),
-    "on-the-cube": _auto(sphere=False),
+    "on-the-cube": _auto(lift_to_sphere=False),
 }
 NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
 _RELEASED_SEARCH = replace(Search.paper(), restarts=1, restarts_per_draw=1, iterations=0)
@@ -115,7 +115,7 @@ class Method:
         usual: Any = default_policy(space)
         if self.name == "auto":
             return usual
-        return _OURS[self.name](beta=usual.beta, warp=usual.warp)
+        return _OURS[self.name](beta=usual.beta, warp_targets=usual.warp_targets)
 
     def search(self, space: Space | Pool | None = None) -> Search:
         """Return the search that goes with the configuration, and in an ablation the space."""

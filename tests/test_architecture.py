@@ -12,7 +12,7 @@ import thomax
 
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
-    {"checks", "compilation", "keys", "spelling"},
+    {"checks", "compilation", "keys", "spelling", "types"},
     {"model", "theory"},
     {"policies", "space"},
     {"initial_design", "notebook", "search", "storage", "suggest"},

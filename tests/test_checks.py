@@ -53,7 +53,7 @@ def test_every_setting_is_checked_when_it_is_made(kind, name):
         (lambda: tx.NeuralTS(start_std=0.0), "start_std > 0, got 0"),
         (lambda: tx.GPTS(features=2.5), "features to be a whole number >= 2 or None, got 2.5"),
         (lambda: tx.SE(length_scale=np.array([1.0, 0.0])), "SE needs length_scale > 0"),
-        (lambda: tx.Search(exhaustive=-1), "exhaustive to be a whole number >= 0, got -1"),
+        (lambda: tx.Search(max_enumerated=-1), "max_enumerated to be a whole number >= 0, got -1"),
     ],
 )
 def test_what_is_wrong_with_a_setting_is_said_in_a_sentence(make, sentence):

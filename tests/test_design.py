@@ -61,7 +61,7 @@ def test_a_branch_that_is_a_single_point_comes_once():
     for seed in range(4):
         points = [str(t.params) for t in Optimizer(space, seed=seed).ask(12)]
         assert len({*points}) == 12
-        repeated = [str(t.params) for t in Optimizer(space, seed=seed, replicates=True).ask(12)]
+        repeated = [str(t.params) for t in Optimizer(space, seed=seed, allow_repeats=True).ask(12)]
         assert len({*repeated}) < 12
 
 

@@ -704,7 +704,7 @@ def test_an_exhausted_space_ends_the_run(batch, synchronous):
     assert run(search, lambda p: p["n"], 20, **options) is StopReason.EXHAUSTED
     assert sorted(t.value for t in search.trials) == [0, 1, 2, 3, 4, 5]
     assert run(search, lambda p: p["n"], 20, **options) is StopReason.EXHAUSTED
-    again = optimizer(space, replicates=True)
+    again = optimizer(space, allow_repeats=True)
     assert run(again, lambda p: p["n"], 20, **options) is StopReason.TRIALS
     exact = optimizer(space)
     assert run(exact, lambda p: p["n"], 6, **options) is StopReason.TRIALS

@@ -41,7 +41,7 @@ def test_the_gradient_of_lifting_is_finite_at_the_centre():
 @pytest.mark.parametrize("noise_std", [0.01, 0.3])
 def test_the_evidence_finds_the_prior_that_made_the_data(scale, noise_std):
     x, y = draw_from_prior(scale, noise_std, amplitude=2.0)
-    found = fit_prior(NETWORK, x, y, sphere=True)
+    found = fit_prior(NETWORK, x, y, lift_to_sphere=True)
     assert found.scale in (scale / 2, scale, 2 * scale)
     assert found.noise_std / noise_std == pytest.approx(1, rel=2.5)
     assert (found.noise_std > 0.1) == (noise_std > 0.1)
@@ -104,7 +104,7 @@ def test_the_priors_of_the_ascent_are_those_of_the_grid_and_of_the_dimensions():
 def test_each_dimension_gets_the_scale_that_made_the_data():
     true = np.array([4.0, 1.0, 0.25, 0.25])
     x, y = draw_from_prior(true, 0.05, amplitude=2.0, d=4)
-    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5)
+    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
     assert found.scale.shape == (4,)
     assert (np.diff(found.scale[:3]) < 0).all()  # the order is found, and about the sizes:
     np.testing.assert_allclose(np.log(found.scale[:2]), np.log(true[:2]), atol=0.7)
@@ -113,7 +113,7 @@ def test_each_dimension_gets_the_scale_that_made_the_data():
 
 def test_the_ascent_ends_where_evidence_times_priors_is_largest():
     x, y = draw_from_prior(np.array([2.0, 0.5]), 0.1, amplitude=1.0, n=60)
-    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5)
+    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
 
     def posterior(scale, noise_std, amplitude, common):
         with float64():
@@ -139,29 +139,31 @@ def test_the_ascent_ends_where_evidence_times_priors_is_largest():
 
 def test_dimensions_that_do_not_differ_keep_about_one_scale():
     x, y = draw_from_prior(1.0, 0.1, amplitude=1.0, n=80, d=5)
-    scale = fit_prior(NETWORK, x, y, sphere=True, spread=0.5).scale
+    scale = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5).scale
     assert scale.max() < 3 * scale.min()
 
 
 def test_many_dimensions_share_one_scale():
     x = np.random.default_rng(0).normal(size=(20, 101))
-    found = fit_prior(NETWORK, x, x[:, 0], sphere=True, spread=0.5)
+    found = fit_prior(NETWORK, x, x[:, 0], lift_to_sphere=True, scale_prior_std=0.5)
     assert np.ndim(found.scale) == 0
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.5])
+@pytest.mark.parametrize("scale_prior_std", [0.0, 0.5])
 @pytest.mark.parametrize("limit", [0.1, 0.32, 1.0])
-def test_noise_stays_below_its_limit(limit, spread):
+def test_noise_stays_below_its_limit(limit, scale_prior_std):
     rng = np.random.default_rng(0)
     x = np.repeat(rng.uniform(-1, 1, (30, 3)), 2, axis=0)  # evaluated twice, and never alike
-    found = fit_prior(NETWORK, x, rng.normal(size=60), True, spread=spread, max_noise_std=limit)
+    found = fit_prior(
+        NETWORK, x, rng.normal(size=60), True, scale_prior_std=scale_prior_std, max_noise_std=limit
+    )
     assert 0.3 * limit < found.noise_std <= limit * (1 + 1e-9)
 
 
 @pytest.mark.slow
 def test_large_noise_is_found_where_it_is_allowed():
     x, y = draw_from_prior(1.0, 0.8, amplitude=1.0, n=200)
-    found = fit_prior(NETWORK, x, y, sphere=True, spread=0.5, max_noise_std=1.0)
+    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5, max_noise_std=1.0)
     assert found.noise_std == pytest.approx(0.8, rel=0.4)
 
 
@@ -169,7 +171,7 @@ def test_data_like_noise_do_not_make_draws_planes():
     """Planes have their maxima in corners, and a search that believes in them never leaves."""
     rng = np.random.default_rng(0)
     x = np.repeat(rng.uniform(-1, 1, (20, 6)), 2, axis=0)
-    found = fit_prior(NETWORK, x, rng.normal(size=40), sphere=True, spread=0.25)
+    found = fit_prior(NETWORK, x, rng.normal(size=40), lift_to_sphere=True, scale_prior_std=0.25)
     assert np.exp(np.log(found.scale).mean()) > 0.4  # 0.1 if the ascent has no lower bound
 
 
@@ -190,7 +192,7 @@ def test_few_points_and_unknown_kernels_keep_the_default():
 
 def test_a_prior_without_sphere_is_fitted_on_the_cube():
     x, y = draw_from_prior(1.0, 0.1, 1.0)
-    found = fit_prior(NETWORK, x, y, sphere=False)
+    found = fit_prior(NETWORK, x, y, lift_to_sphere=False)
     assert found.scale is None
     np.testing.assert_array_equal(found.inputs(x), x)
     assert found.amplitude > 0

@@ -40,13 +40,13 @@ from thomax.spelling import spell_checked
 from thomax.storage.journal import Journal, Trial, read_header
 from thomax.storage.outcomes import MISSING, checked_outcome
 from thomax.storage.replay import History
-from thomax.suggest import Params, Policy, as_model, default_policy, shows_noise, suggest
+from thomax.suggest import Params, Policy, belief_policy, default_policy, shows_noise, suggest
 from thomax.workers import Objective
 
 Outcome = tuple[Trial | int | Mapping[str, Any], float | None, str | None]
 
 _USUAL_NOISE_STD = 0.1  # of standardised values
-_JUDGES = 16  # draws averaged to estimate the posterior mean
+_RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
 
 
 class Optimizer:
@@ -55,8 +55,8 @@ class Optimizer:
     `space` is a dict of parameters, a Space or a Pool. `policy` turns keys and data into scores;
     `initial` is the number of quasi-random points before it takes over; unless it is 0, they go on
     until something is told. `journal` names a file that keeps everything told; opening it again
-    continues the run. With `replicates` a finite space may propose a point again, for objectives
-    so noisy that this pays.
+    continues the run. With `allow_repeats` a finite space may propose a point again, for
+    objectives so noisy that this pays.
 
     Example:
         >>> from thomax import Float
@@ -78,7 +78,7 @@ class Optimizer:
         initial: int | Literal["uncertainty"] | None = None,
         journal: str | os.PathLike[str] | None = None,
         search: Search | None = None,
-        replicates: bool = False,
+        allow_repeats: bool = False,
     ) -> None:
         if direction not in ("maximize", "minimize"):
             raise ValueError(
@@ -98,7 +98,7 @@ class Optimizer:
         self._initial = initial
         self._initial_length = design_length(initial, self.space)
         self._search = search or Search()
-        self._replicates = replicates
+        self._allow_repeats = allow_repeats
         self._records: list[dict[str, Any]] = []  # those of the journal, if there is one
         self._built = History()
         self._rows: dict[int, np.ndarray] = {}
@@ -237,7 +237,7 @@ class Optimizer:
         if not proposed:
             raise ValueError(
                 "The space is exhausted: no point was found that has not been proposed. "
-                "Stop here, or allow repetition with replicates=True."
+                "Stop here, or allow repetition with allow_repeats=True."
             )
         return proposed[0]
 
@@ -326,10 +326,11 @@ class Optimizer:
         data = self._data().successes()
         if len(complete) < 3 or not shows_noise(self.space, data):
             return best
-        keys = make_keys(self.seed, _JUDGES, first=NO_TRIAL)
+        keys = make_keys(self.seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
         x = np.array([self._row(t) for t in complete])
-        draws = in_units(as_model(self.policy, self.space)(keys, data), x)
-        means = (draws / _JUDGES).sum(axis=0)  # divided first: values may be near the largest
+        draws = in_units(belief_policy(self.policy, self.space)(keys, data), x)
+        # Divided first: values may be near the largest float.
+        means = (draws / _RECOMMEND_DRAWS).sum(axis=0)
         return self._copy(complete[int(np.argmax(means))])
 
     @spell_checked
@@ -456,7 +457,7 @@ class Optimizer:
                 return proposed
             proposed.append(self._record_ask(params))
         # A policy that reads pending points gets to see those of its own batch.
-        step = 1 if getattr(self.policy, "sequential", False) else n
+        step = 1 if getattr(self.policy, "reads_pending", False) else n
         while len(proposed) < n:
             points = self._policy_points(min(step, n - len(proposed)))
             if not points:
@@ -485,11 +486,11 @@ class Optimizer:
         )
 
     def _excluded(self) -> list[Params]:
-        return [] if self._replicates else [t.params for t in self._history.listed()]
+        return [] if self._allow_repeats else [t.params for t in self._history.listed()]
 
     def _seen(self) -> set[Any]:
         """Return the identities of the points that may not return, remembered."""
-        if self._replicates or not may_repeat(self.space):
+        if self._allow_repeats or not may_repeat(self.space):
             return set()
         new = [t for t in self._history.listed() if t.number not in self._identities]
         found = identities(self.space, [t.params for t in new], (self._row(t) for t in new))

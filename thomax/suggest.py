@@ -47,7 +47,7 @@ def suggest(
     more. Trials of the same number on the same data get the same draw, however they are asked for.
     """
     score = _score(policy, make_keys(seed, n, first=number), data)
-    count = _CENTRES if getattr(policy, "local", True) else 0
+    count = _CENTRES if getattr(policy, "search_near_best", True) else 0
     best = np.argsort(-data.y, kind="stable")[:count]
     return maximise(
         # As long as nothing is told the search looks at the same points: then asking for n
@@ -87,21 +87,23 @@ def default_policy(space: Space | Pool) -> STOBNTSLinear:
     pool have to be roamed; bending targets towards the good ones would keep the search where it
     was good first. docs/how-to-choose.md has the numbers.
     """
-    return STOBNTSLinear(beta=1.0, warp=False) if _roams(space) else STOBNTSLinear(beta=0.5)
+    if _needs_full_exploration(space):
+        return STOBNTSLinear(beta=1.0, warp_targets=False)
+    return STOBNTSLinear(beta=0.5)
 
 
-def has_model(policy: Policy) -> bool:
+def models_objective(policy: Policy) -> bool:
     """Say whether a policy's scores estimate the objective, as draws do and bounds do not."""
-    return getattr(policy, "estimates", True)
+    return getattr(policy, "is_model", True)
 
 
-def as_model(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
+def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
     """Return a policy to ask what is believed, with these settings where it has them.
 
     Where its own scores say nothing about that it is the space's default one. To believe is to
     take for noise whatever looks like it. To search is to follow it: the next evaluation tells.
     """
-    if not has_model(policy):
+    if not models_objective(policy):
         policy = default_policy(space)
     if not is_dataclass(policy):
         return policy
@@ -116,7 +118,7 @@ def shows_noise(space: Space | Pool, data: Data) -> bool:
     return believed.evidence_of_noise(data) > _CLEAR_EVIDENCE
 
 
-def _roams(space: Space | Pool) -> bool:
+def _needs_full_exploration(space: Space | Pool) -> bool:
     if isinstance(space, Pool):
         return True
     parameters = space.parameters.values()

@@ -92,7 +92,7 @@ def _after_steps(K: np.ndarray, residual: np.ndarray, s2: float, steps: int) -> 
 
 _NETWORK = UnitCubeMLP(2, 256, "relu", w_std=1.5, b_std=0.05)
 _SETTINGS: dict[str, Any] = {
-    "noise_std": 0.1, "perturb": False, "sphere": False, "standardise": False,
+    "noise_std": 0.1, "perturb": False, "lift_to_sphere": False, "standardise": False,
 }  # fmt: skip
 
 

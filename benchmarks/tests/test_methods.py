@@ -70,13 +70,13 @@ def test_auto_is_what_the_optimiser_takes():
     levels = {name: Ordinal([1, 2, 5]) for name in "uv"}
     for parameters in (cube, cube | levels, cube | choices):
         usual = parse_method("auto").policy(Space(parameters))
-        assert (usual.beta, usual.warp) == (0.5, True)
+        assert (usual.beta, usual.warp_targets) == (0.5, True)
     few = Space({"x": Float(0, 1), "y": Float(0, 1)})
     options = Space({**cube, "c": Categorical(["a", "b"]), "d": Bool()})
     branches = Space({**cube, **choices, "d": Float(0, 1, when={"u": "a"})})
     for space in (few, options, branches, Pool(X)):
         usual = parse_method("auto").policy(space)
-        assert (usual.beta, usual.warp) == (1.0, False)
+        assert (usual.beta, usual.warp_targets) == (1.0, False)
 
 
 def test_both_algorithms_get_the_settings_that_the_optimiser_takes():
@@ -85,7 +85,7 @@ def test_both_algorithms_get_the_settings_that_the_optimiser_takes():
         assert parse_method("linear").policy(space) == usual
         trained = parse_method("sto").policy(space)
         assert isinstance(trained, STOBNTS)
-        assert (trained.beta, trained.warp) == (usual.beta, usual.warp)
+        assert (trained.beta, trained.warp_targets) == (usual.beta, usual.warp_targets)
 
 
 def test_each_configuration_has_its_search():
@@ -130,12 +130,12 @@ def test_unconverged_training_is_so_many_gradient_steps():
     """Descend in the parameters of the same linear model, one step after the other."""
     steps = 40
     policy = UnconvergedLinear(
-        MLP(1, 16), noise_std=0.5, perturb=False, sphere=False, standardise=False,
+        MLP(1, 16), noise_std=0.5, perturb=False, lift_to_sphere=False, standardise=False,
         gradient_steps=steps,
     )  # fmt: skip
     draw = policy(make_keys(0, 1), DATA)
     start = UnconvergedLinear(
-        MLP(1, 16), noise_std=0.5, perturb=False, sphere=False, standardise=False,
+        MLP(1, 16), noise_std=0.5, perturb=False, lift_to_sphere=False, standardise=False,
         gradient_steps=0,
     )(make_keys(0, 1), DATA)  # fmt: skip
     theta0_prime, theta0 = draw.theta0_prime[0], np.asarray(start.theta[0], np.float64)
@@ -157,7 +157,7 @@ def _jacobian(network, theta, x):
 
 
 def test_many_steps_end_at_the_minimum():
-    settings = {"noise_std": 1.0, "perturb": False, "sphere": False, "standardise": False}
+    settings = {"noise_std": 1.0, "perturb": False, "lift_to_sphere": False, "standardise": False}
     long = UnconvergedLinear(MLP(1, 64), gradient_steps=10**7, **settings)(make_keys(0, 1), DATA)
     exact = STOBNTSLinear(MLP(1, 64), **settings)(make_keys(0, 1), DATA)
     np.testing.assert_allclose(long(X), exact(X), rtol=1e-3, atol=0.05)

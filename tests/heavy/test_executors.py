@@ -116,6 +116,6 @@ def test_synchronous_batches_are_the_same_everywhere(executor):
 def test_a_repeated_point_is_evaluated_again(executor, tmp_path):
     log = tmp_path / "log"
     space = {"x": Categorical([0.0]), "y": Categorical([0.0])}
-    search = make_optimizer(space, replicates=True)
+    search = make_optimizer(space, allow_repeats=True)
     search.run(Recorded(str(log)), 4, batch=2, executor=executor, progress=False)
     assert len(runs_of(log)[0]) == 4

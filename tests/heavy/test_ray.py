@@ -118,7 +118,7 @@ def test_a_finite_space_finishes():
     search = search_of({"x": tune.choice([0, 1]), "net": {"width": tune.randint(1, 3)}})
     evaluate(search, "abcd")
     assert search.suggest("e") == Searcher.FINISHED
-    again = search_of({"x": tune.choice([0])}, replicates=True)
+    again = search_of({"x": tune.choice([0])}, allow_repeats=True)
     assert [again.suggest(name) for name in "ab"] == [{"x": 0}, {"x": 0}]
 
 
@@ -470,7 +470,7 @@ def test_labelled_choices_are_suggested_as_objects_and_saved_as_labels(tmp_path)
 def test_a_list_that_was_suggested_may_be_changed():
     """Row 9: Tune's own choices too."""
     search = ThomaxSearch(
-        {"c": tune.choice([[1, 2], [3]])}, "loss", "min", seed=0, replicates=True
+        {"c": tune.choice([[1, 2], [3]])}, "loss", "min", seed=0, allow_repeats=True
     )
     for name in "abcdef":
         config = search.suggest(name)

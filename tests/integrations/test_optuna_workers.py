@@ -234,7 +234,7 @@ def test_a_policy_that_reads_pending_points_gets_them_one_by_one():
     seen = []
 
     class Reader:
-        sequential = True
+        reads_pending = True
 
         def __call__(self, key, data):
             seen.append((len(key), len(data.pending)))

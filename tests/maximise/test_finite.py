@@ -118,7 +118,7 @@ def test_the_last_points_that_a_tight_constraint_allows_are_found(monkeypatch):
     """13 points of 2,197, as if those were too many to be scored: random ones miss some."""
     monkeypatch.setattr(module, "_TRIES", 1)
     space = Space({n: Int(0, 12) for n in "abc"}, constraint=lambda p: len({*p.values()}) == 1)
-    optimizer = Optimizer(space, Random(), seed=0, initial=1, search=Search(exhaustive=100))
+    optimizer = Optimizer(space, Random(), seed=0, initial=1, search=Search(max_enumerated=100))
     found = []
     for _ in range(14):
         for trial in optimizer.ask(1):
@@ -141,7 +141,7 @@ def test_an_exhausted_space_returns_what_is_left_and_then_nothing():
 @pytest.mark.parametrize("taken", [1, 2, 3, 5])
 def test_a_searched_space_returns_what_is_left_too(taken):
     space = Space({"a": Int(0, 4)})
-    search = Search(candidates=50, restarts=2, exhaustive=2)
+    search = Search(candidates=50, restarts=2, max_enumerated=2)
     exclude = [{"a": i} for i in range(taken)]
     found = maximise(rng(), draws(space, 4), space, search=search, exclude=exclude)
     assert sorted(p["a"] for p in found) == [*range(taken, 5)]
@@ -178,7 +178,7 @@ def test_a_grid_too_fine_to_list_is_scored_whole():
 
 def test_an_excluded_choice_is_not_taken_for_one_that_only_looks_equal():
     space = Space({"a": Categorical([True, 1, 0, False])})
-    search = Search(candidates=50, restarts=2, exhaustive=2)
+    search = Search(candidates=50, restarts=2, max_enumerated=2)
     everything = [{"a": value} for value in (True, 1, 0, False)]
     found = maximise(rng(), draws(space, 4), space, search=search, exclude=everything[:1])
     assert sorted(map(repr, found)) == ["{'a': 0}", "{'a': 1}", "{'a': False}"]

@@ -28,7 +28,7 @@ def test_the_search_steps_to_the_top_of_a_grid():
     """Without steps to neighbours it ends next to the top in most draws."""
     space = SPACES["larger than a chunk"]
     score, points = draws(space, 8), all_points(space)
-    found = maximise(rng(), score, space, search=Search(exhaustive=0))
+    found = maximise(rng(), score, space, search=Search(max_enumerated=0))
     tops = [points[i] for i in score(space.encode(points)).argmax(axis=1)]
     assert sum(a == b for a, b in zip(found, tops, strict=True)) >= 7
 
@@ -40,7 +40,9 @@ def test_the_search_goes_next_to_maxima_that_are_taken():
     away = np.sort(((space.encode(all_points(space)) - target) ** 2).sum(axis=1))
     exclude = []
     for rank in range(6):  # as a run does whose model has settled
-        found = maximise(rng(), bowl(target), space, search=Search(exhaustive=0), exclude=exclude)
+        found = maximise(
+            rng(), bowl(target), space, search=Search(max_enumerated=0), exclude=exclude
+        )
         assert ((space.encode(found) - target) ** 2).sum() == pytest.approx(away[rank])
         exclude += found
 
@@ -77,7 +79,7 @@ def test_the_neighbourhood_of_good_points_is_searched_as_well():
     np.testing.assert_allclose(found[0], INSIDE, atol=1e-2)
     empty = np.empty((0, 6))
     assert len(maximise(rng(), score, CUBE, search=search, centres=empty)) == 1
-    elsewhere = Search(candidates=400, restarts=4, local=0.0)
+    elsewhere = Search(candidates=400, restarts=4, local_fraction=0.0)
     assert maximise(rng(), score, CUBE, search=elsewhere, centres=near) == CUBE.decode(lost)
 
 
@@ -192,7 +194,7 @@ def test_rounding_keeps_what_was_best_before_it():
 @pytest.mark.parametrize("space", [CUBE, MIXED, SPACES["categorical"], SPACES["conditional"]])
 @pytest.mark.parametrize("exhaustive", [10**5, 0])
 def test_a_batch_of_equal_draws_has_distinct_points_none_of_them_excluded(space, exhaustive):
-    search = Search(candidates=100, restarts=4, exhaustive=exhaustive)
+    search = Search(candidates=100, restarts=4, max_enumerated=exhaustive)
     corner = np.full(space.dimension, 2.0)
     first = maximise(rng(), bowl(corner), space, search=search)
     found = maximise(rng(), bowl(*[corner] * 4), space, search=search, exclude=first)
@@ -231,11 +233,11 @@ def test_a_search_may_do_without_climbing_but_not_climb_backwards():
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_the_local_share_is_a_share(share):
-    with pytest.raises(ValueError, match="Search needs local from 0 to 1"):
-        Search(local=share)
+    with pytest.raises(ValueError, match="Search needs local_fraction from 0 to 1"):
+        Search(local_fraction=share)
 
 
 def test_the_papers_search_screens_ten_thousand_points_and_rounds():
     assert Search.paper().candidates == 10_000
-    assert Search.paper().local == 0
+    assert Search.paper().local_fraction == 0
     assert Search.paper().rounding

@@ -208,9 +208,9 @@ def test_an_exhausted_space_is_said_to_be_so(initial):
     assert len(search.ask(4)) == 4
     assert len(search.ask(4)) == 2
     assert search.ask(4) == []
-    with pytest.raises(ValueError, match=r"The space is exhausted.* replicates=True"):
+    with pytest.raises(ValueError, match=r"The space is exhausted.* allow_repeats=True"):
         search.ask()
-    again = optimizer({"b": Int(0, 5)}, initial=initial, replicates=True)
+    again = optimizer({"b": Int(0, 5)}, initial=initial, allow_repeats=True)
     assert [len(again.ask(3)) for _ in range(4)] == [3, 3, 3, 3]
 
 

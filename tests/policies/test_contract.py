@@ -120,7 +120,7 @@ def test_pending_points_repel_a_policy_that_cannot_randomise(name):
     best = GRID[[int(np.argmax(alone))]]
     busy = policy(0, Data(data.x, data.y, pending=best))
     assert busy(best)[0] < alone.max() - 1e-6
-    assert policy.sequential
+    assert policy.reads_pending
 
 
 @pytest.mark.slow

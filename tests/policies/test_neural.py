@@ -24,7 +24,7 @@ from thomax.space.parameters import Float
 from thomax.space.space import Space
 
 TINY = MLP(1, 8, "erf")
-PLAIN = {"centred": False, "sphere": False, "standardise": False}
+PLAIN = {"centred": False, "lift_to_sphere": False, "standardise": False}
 
 
 def custom_init(key):
@@ -84,7 +84,7 @@ def test_a_wide_network_is_a_gaussian_process_with_its_tangent_kernel():
     """Mean and standard deviation of the limit; deviations are O(1 / sqrt(width)), 4 sigma."""
     width, data, new = 4096, toy(8), toy(7, seed=3).x
     network = MLP(1, width, "erf")
-    policy = NeuralUCB(network, lam=0.01, sphere=False, standardise=False)
+    policy = NeuralUCB(network, lam=0.01, lift_to_sphere=False, standardise=False)
     with float64():
         both = np.concatenate([data.x, new]).astype(float)
         K = np.asarray(jax.jit(exact_ntk(network))(both, both))
@@ -147,8 +147,8 @@ def test_pending_points_lower_the_variance_and_leave_the_mean(variance):
 
 
 def test_asking_one_by_one_gives_different_points():
-    assert NeuralUCB.sequential
-    assert not getattr(NeuralTS, "sequential", False)
+    assert NeuralUCB.reads_pending
+    assert not getattr(NeuralTS, "reads_pending", False)
     space = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
     found, data = np.zeros((0, 2)), toy(6)
     for _ in range(3):

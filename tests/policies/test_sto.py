@@ -25,7 +25,7 @@ from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.parameters import Float
 from thomax.space.space import Space
-from thomax.suggest import as_model
+from thomax.suggest import belief_policy
 from thomax.theory import BetaSchedule
 
 SMALL = MLP(1, 32, "erf")
@@ -78,7 +78,7 @@ def test_linear_draws_follow_the_posterior(perturb):
 def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
     x = np.array([[-0.8, 0.3], [0.2, 0.9], [0.5, -0.5]])
     network, draws = MLP(1, 256), 8000
-    prior = STOBNTS(network, noise_std=0.1, sphere=False)(
+    prior = STOBNTS(network, noise_std=0.1, lift_to_sphere=False)(
         make_keys(0, draws), Data(np.zeros((0, 2)), np.zeros(0))
     )
     assert not prior.theta0_prime[:, network.last_layer((2,))].any()
@@ -98,7 +98,7 @@ def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
 def raw(policy, width, **settings):
     """Return a policy whose law is known: targets as they are, no lifting, given noise."""
     network = MLP(1, width, "erf")
-    return policy(network, noise_std=0.5, sphere=False, standardise=False, **settings)
+    return policy(network, noise_std=0.5, lift_to_sphere=False, standardise=False, **settings)
 
 
 @pytest.mark.slow
@@ -341,8 +341,8 @@ def test_a_large_batch_is_made_in_groups_that_change_nothing(monkeypatch):
 
 @pytest.mark.parametrize("policy", [STOBNTS, STOBNTSLinear])
 def test_impossible_settings_are_refused(policy):
-    with pytest.raises(ValueError, match="spread >= 0"):
-        STOBNTSLinear(spread=-0.1)
+    with pytest.raises(ValueError, match="scale_prior_std >= 0"):
+        STOBNTSLinear(scale_prior_std=-0.1)
     for limit in (0.0, 0.001, np.inf, np.nan):
         with pytest.raises(ValueError, match=r"max_noise_std >= 0\.01"):
             STOBNTSLinear(max_noise_std=limit)
@@ -362,7 +362,9 @@ def test_draws_of_warped_targets_answer_in_the_units_of_the_objective():
     best = np.argsort(data.y)[-20:]
     for policy in (STOBNTSLinear(SMALL), STOBNTS(SMALL)):
         errors = [
-            np.abs(replace(policy, warp=warp)(make_keys(0, 16), data)(x).mean(axis=0) - data.y)
+            np.abs(
+                replace(policy, warp_targets=warp)(make_keys(0, 16), data)(x).mean(axis=0) - data.y
+            )
             for warp in (True, False)
         ]
         assert np.quantile(errors[0], 0.9) < 0.01 * np.ptp(data.y)  # but for what is compressed
@@ -376,7 +378,7 @@ def test_dimensions_that_matter_less_get_smaller_scales_in_the_draws():
     lifting = STOBNTSLinear(SMALL)(make_keys(0, 2), data).lifting
     assert lifting.shape == (2, 3)
     assert lifting[0, 0] > 2 * lifting[0, 2]
-    even = STOBNTSLinear(SMALL, spread=0.0)(make_keys(0, 2), data).lifting
+    even = STOBNTSLinear(SMALL, scale_prior_std=0.0)(make_keys(0, 2), data).lifting
     assert np.ptp(even) == 0
 
 
@@ -385,15 +387,15 @@ def test_a_search_follows_what_a_model_takes_for_noise():
     x = np.repeat(rng.uniform(-1, 1, (10, 2)), 4, axis=0)
     data = Data(x, x[:, 0] + rng.normal(size=40))
     assert STOBNTSLinear(SMALL).prior(data).noise_std <= 0.1 + 1e-9
-    believed = as_model(STOBNTSLinear(SMALL, beta=0.5), SQUARE)
+    believed = belief_policy(STOBNTSLinear(SMALL, beta=0.5), SQUARE)
     assert believed.beta == 0.5
     assert believed.prior(data).noise_std > 0.3
-    assert as_model(STOBNTSLinear(SMALL), SQUARE, beta=2.0).beta == 2.0
-    assert as_model(GPTS(), SQUARE, beta=1.0) == GPTS(beta=1.0)  # sets its noise by itself
+    assert belief_policy(STOBNTSLinear(SMALL), SQUARE, beta=2.0).beta == 2.0
+    assert belief_policy(GPTS(), SQUARE, beta=1.0) == GPTS(beta=1.0)  # sets its noise by itself
 
 
 def test_a_policy_that_is_a_function_is_its_own_model():
     def policy(keys, data):
         return None
 
-    assert as_model(policy, SQUARE) is policy
+    assert belief_policy(policy, SQUARE) is policy

@@ -8,7 +8,7 @@ import pytest
 from thomax import Trial
 from thomax.report import content
 from thomax.report.content import best_so_far, grouped_reasons, reason_of
-from thomax.suggest import as_model
+from thomax.suggest import belief_policy
 
 
 def test_counts_and_the_best_are_those_of_the_optimiser(mixed, mixed_content):
@@ -20,7 +20,7 @@ def test_counts_and_the_best_are_those_of_the_optimiser(mixed, mixed_content):
 def test_beliefs_are_means_and_deviations_of_the_models_draws(mixed, mixed_content):
     complete = [t for t in mixed.trials if t.state == "complete"]
     keys = np.array([[3, 2**63 + i] for i in range(64)], np.uint64)
-    policy = as_model(mixed.policy, mixed.space, beta=1.0)
+    policy = belief_policy(mixed.policy, mixed.space, beta=1.0)
     draws = -policy(keys, mixed._data())(mixed.space.encode([t.params for t in complete]))
     for i, trial in enumerate(complete):
         mean, std = mixed_content.beliefs[trial.number]

@@ -221,7 +221,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         key = (view.space, data.x.tobytes(), data.y.tobytes())
         points = [p for p in self._ahead[1] if p not in exclude] if self._ahead[0] == key else []
         # A policy that reads pending points has to see those of its own batch.
-        n = 1 if getattr(policy, "sequential", False) else self.batch
+        n = 1 if getattr(policy, "reads_pending", False) else self.batch
         first, *rest = points or self._points(policy, view, data, n, number, exclude)
         self._ahead = key, rest
         return first

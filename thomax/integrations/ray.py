@@ -69,14 +69,14 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         initial: int | Literal["uncertainty"] | None = None,
         search: Search | None = None,
-        replicates: bool = False,
+        allow_repeats: bool = False,
     ) -> None:
         if mode not in (None, *_DIRECTIONS):
             raise ValueError(f'ThomaxSearch needs mode "min" or "max", got {mode!r}.')
         super().__init__(metric=metric, mode=mode)
         self._policy = policy
         self._settings: dict[str, Any] = {"seed": seed, "initial": python_scalar(initial)}
-        self._settings |= {"replicates": replicates, "search": search}
+        self._settings |= {"allow_repeats": allow_repeats, "search": search}
         self._points = list(points_to_evaluate or ())
         self._layout = None if space is None else own_layout(space)
         self._optimizer: Optimizer | None = None

@@ -152,7 +152,7 @@ def warp(standard: Standardised) -> Standardised:
     best = int(np.argmax(likelihoods))
     if likelihoods[best] - likelihoods[0] < _WORTH_WARPING * len(z):
         return standard
-    bent = _bent(z, powers[best])
+    bent = _yeo_johnson(z, powers[best])
     shift, spread = float(bent.mean()), float(bent.std())
     warping = (float(powers[best]), shift, spread)
     return replace(standard, targets=(bent - shift) / spread, warping=warping)
@@ -169,17 +169,17 @@ def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
     """
     power, shift, spread = np.moveaxis(np.asarray(warping, np.float64), -1, 0)[..., None]
     bent = shift + spread * targets
-    return np.sign(bent) * _opened(np.abs(bent), np.where(bent < 0, 2 - power, power))
+    return np.sign(bent) * _inverse(np.abs(bent), np.where(bent < 0, 2 - power, power))
 
 
-def _bent(z: np.ndarray, power: float) -> np.ndarray:
+def _yeo_johnson(z: np.ndarray, power: float) -> np.ndarray:
     """Return ((1 + |z|)^q - 1) / q with the sign of z; q is the power, or 2 - power for z < 0."""
     q = np.where(z < 0, 2 - power, power)
     logs = np.log1p(np.abs(z))
     return np.sign(z) * np.where(q > 0, np.expm1(q * logs) / np.where(q > 0, q, 1.0), logs)
 
 
-def _opened(bent: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _inverse(bent: np.ndarray, q: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         logs = np.where(q > 0, np.log1p(q * bent) / np.where(q > 0, q, 1.0), bent)
         return np.expm1(logs)
@@ -187,7 +187,7 @@ def _opened(bent: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 def _normality(z: np.ndarray, power: float) -> float:
     """Return the log likelihood of a normal distribution of the bent values, at its best."""
-    bent = _bent(z, power)
+    bent = _yeo_johnson(z, power)
     jacobian = (power - 1) * np.sum(np.sign(z) * np.log1p(np.abs(z)))
     return float(jacobian - 0.5 * len(z) * np.log(np.maximum(np.var(bent), 1e-300)))
 

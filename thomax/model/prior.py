@@ -78,9 +78,9 @@ class Prior:
         return np.broadcast_to(np.asarray(self.scale, np.float32), (count, d)).copy()
 
 
-def default_prior(network: Network, sphere: bool, noise_std: float | None) -> Prior:
+def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | None) -> Prior:
     """Return the prior before there are enough data to choose one."""
-    scale = 1.0 if sphere and isinstance(network, MLP) else None
+    scale = 1.0 if lift_to_sphere and isinstance(network, MLP) else None
     return Prior(scale, 0.1 if noise_std is None else noise_std)
 
 
@@ -88,20 +88,20 @@ def fit_prior(
     network: Network,
     x: np.ndarray,
     targets: np.ndarray,
-    sphere: bool,
+    lift_to_sphere: bool,
     *,
-    spread: float = 0.0,
+    scale_prior_std: float = 0.0,
     max_noise_std: float = 0.32,
 ) -> Prior:
     """Choose scale, amplitude and noise by the evidence of the exact tangent kernel.
 
     For each scale and ratio the best amplitude is known in closed form, so the whole choice costs
-    a few Cholesky factorisations. With a `spread` the best of them is where an ascent starts that
-    gives every dimension a scale of its own: a factor of exp(spread) from the common one is
-    usual. The noise is at most `max_noise_std` amplitudes. Networks whose exact kernel is unknown
-    keep the default.
+    a few Cholesky factorisations. With a `scale_prior_std` the best of them is where an ascent
+    starts that gives every dimension a scale of its own, whose logarithm has this standard
+    deviation around the common one. The noise is at most `max_noise_std` amplitudes. Networks
+    whose exact kernel is unknown keep the default.
     """
-    before = default_prior(network, sphere, None)
+    before = default_prior(network, lift_to_sphere, None)
     if len(x) < 4 or not has_exact_ntk(network):
         return before
     kernel = exact_ntk(network)
@@ -112,10 +112,10 @@ def fit_prior(
     best = max(product(scales, ratios), key=lambda c: _evidence(kernels[c[0]], values, *c)[0])
     amplitude = _evidence(kernels[best[0]], values, *best)[1]
     found = Prior(best[0], math.sqrt(best[1]), amplitude)
-    if spread == 0 or before.scale is None or x[0].size > _MOST_DIMENSIONS:
+    if scale_prior_std == 0 or before.scale is None or x[0].size > _MOST_DIMENSIONS:
         return found
     some, values = _thinned(x, targets, _MOST_POINTS_EACH)
-    return _each_dimension(kernel, some, values, found, spread, max_noise_std)
+    return _each_dimension(kernel, some, values, found, scale_prior_std, max_noise_std)
 
 
 def _thinned(x: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +128,7 @@ def _each_dimension(
     x: np.ndarray,
     y: np.ndarray,
     start: Prior,
-    spread: float,
+    scale_prior_std: float,
     max_noise_std: float,
 ) -> Prior:
     """Climb the evidence, times the priors, from one scale for all dimensions to one for each.
@@ -145,7 +145,7 @@ def _each_dimension(
     common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
     lower, upper = _box(wide, max_noise_std)
     padded = pad(pad(x, size), wide, axis=1) * math.sqrt(wide / d)
-    fixed = kernel, padded, pad(y, size), np.arange(size) < n, spread
+    fixed = kernel, padded, pad(y, size), np.arange(size) < n, scale_prior_std
 
     def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, gradient = _loss(p[0], *fixed)
@@ -170,7 +170,7 @@ def _box(d: int, max_noise_std: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @compiled(x64=True)
-def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, spread: Any) -> tuple[Any, Any]:
+def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, scale_prior_std: Any) -> tuple[Any, Any]:
     """Return minus the log evidence and log priors of p, and the gradient."""
 
     def covariance(q: Any) -> Any:
@@ -180,15 +180,15 @@ def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, spread: Any) -> tuple[
         return jnp.exp(q[0]) * K + jnp.diag(noise)
 
     loss, gradient = evidence_loss(covariance, p, y, mask)
-    more, slope = jax.value_and_grad(_prior_loss)(p, spread)
+    more, slope = jax.value_and_grad(_prior_loss)(p, scale_prior_std)
     return loss + more, gradient + slope
 
 
-def _prior_loss(p: Any, spread: Any) -> Any:
+def _prior_loss(p: Any, scale_prior_std: Any) -> Any:
     """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions."""
     amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
     ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
-    return amplitude + ratio + 0.5 * p[2] ** 2 + 0.5 * jnp.sum((p[3:] / spread) ** 2)
+    return amplitude + ratio + 0.5 * p[2] ** 2 + 0.5 * jnp.sum((p[3:] / scale_prior_std) ** 2)
 
 
 def _evidence(

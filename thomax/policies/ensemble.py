@@ -58,7 +58,8 @@ class DeepEnsemble:
     Training is damped Gauss-Newton (`steps` at most) and polishing (`polish` iterations at most),
     until the gradient's norm has fallen by `tolerance`. With `descent=(steps, learning_rate)` it
     is gradient descent on the mean squared error instead; a descent that diverges leaves its
-    start. `sphere` lifts the points to a sphere (for MLP), `standardise=False` leaves targets raw.
+    start. `lift_to_sphere` lifts the points to a sphere (for MLP), `standardise=False` leaves
+    targets raw.
 
     Example:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -68,7 +69,7 @@ class DeepEnsemble:
     """
 
     network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
-    sphere: bool = True
+    lift_to_sphere: bool = True
     standardise: bool = True
     steps: int = 20
     polish: int = 50
@@ -77,7 +78,8 @@ class DeepEnsemble:
 
     def __post_init__(self) -> None:
         check(
-            self, network=NETWORK, sphere=FLAG, standardise=FLAG, steps=whole(0), polish=whole(0),
+            self, network=NETWORK, lift_to_sphere=FLAG, standardise=FLAG, steps=whole(0),
+            polish=whole(0),
             tolerance=at_least(0), descent=DESCENT,
         )  # fmt: skip
         if getattr(self.network, "width", 0) == math.inf:
@@ -97,7 +99,7 @@ class DeepEnsemble:
         """
         network = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
         rate = 1e-3 * network.width / network.w_std**2 / 2
-        return cls(network, sphere=False, standardise=scaled, descent=(10_000, rate))
+        return cls(network, lift_to_sphere=False, standardise=scaled, descent=(10_000, rate))
 
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
@@ -105,7 +107,7 @@ class DeepEnsemble:
         data = data.successes().in_canonical_order()
         n, count = len(data), len(keys)
         standard = data.targets(self.standardise)
-        prior = default_prior(self.network, self.sphere, None)
+        prior = default_prior(self.network, self.lift_to_sphere, None)
         x = prior.inputs(pad(data.x, padded_size(n, data.x.shape[1:])))
         theta = normals(keys, self.network.size(x.shape[1:]), _THETA0)
         group = max(1, _ROWS_AT_ONCE // len(x))

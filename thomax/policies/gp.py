@@ -163,8 +163,8 @@ class GPUCB:
         (50,)
     """
 
-    sequential: ClassVar[bool] = True
-    estimates: ClassVar[bool] = False  # a bound flatters where little is known
+    reads_pending: ClassVar[bool] = True
+    is_model: ClassVar[bool] = False  # a bound flatters where little is known
 
     kernel: GPKernel | KernelName = "matern52"
     fit: bool = True

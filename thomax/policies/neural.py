@@ -141,7 +141,7 @@ class _Neural:
     lam: float | None = None
     variance: Literal["exact", "diagonal"] = "exact"
     centred: bool = True
-    sphere: bool = True
+    lift_to_sphere: bool = True
     standardise: bool = True
     descent: tuple[int, float] | None = None
     start_std: float = 1.0
@@ -152,7 +152,8 @@ class _Neural:
         name = type(self).__name__
         check(
             self, network=NETWORK, nu=POSITIVE, lam=POSITIVE.or_none(),
-            variance=one_of("exact", "diagonal"), centred=FLAG, sphere=FLAG, standardise=FLAG,
+            variance=one_of("exact", "diagonal"), centred=FLAG, lift_to_sphere=FLAG,
+            standardise=FLAG,
             descent=DESCENT, start_std=POSITIVE,
         )  # fmt: skip
         if getattr(self.network, "width", 0) == math.inf:
@@ -172,7 +173,7 @@ class _Neural:
         """
         return cls(
             MLP(2, 256, "relu", w_std=16.0, b_std=1.0), nu=1.0, lam=1e-3, variance="diagonal",
-            centred=False, sphere=False, standardise=scaled, descent=(100, 1e-2),
+            centred=False, lift_to_sphere=False, standardise=scaled, descent=(100, 1e-2),
             start_std=1 / math.sqrt(3 * 256),
         )  # fmt: skip
 
@@ -232,7 +233,8 @@ class NeuralUCB(_Neural):
     standardised targets; None chooses it, with the scales of inputs and outputs, by the evidence.
     `variance` is "exact", in n x n form, or the "diagonal" approximation of the authors. `centred`
     subtracts the network's function at the start, which the papers construct to be zero.
-    `sphere` lifts the points to a sphere (for MLP), `standardise=False` leaves targets raw.
+    `lift_to_sphere` lifts the points to a sphere (for MLP), `standardise=False` leaves targets
+    raw.
     `descent=(steps, learning_rate)` trains by the authors' gradient descent from weights of
     standard deviation `start_std`; one that diverges leaves its start.
 
@@ -243,8 +245,8 @@ class NeuralUCB(_Neural):
         (50,)
     """
 
-    sequential: ClassVar[bool] = True
-    estimates: ClassVar[bool] = False
+    reads_pending: ClassVar[bool] = True
+    is_model: ClassVar[bool] = False
     _noisy = False
 
 
@@ -281,9 +283,9 @@ class _Known:
         n, x, pending = len(data), data.x, len(data.pending)
         standard = data.targets(policy.standardise)
         if policy.lam is None:
-            prior = fit_prior(policy.network, x, standard.targets, policy.sphere)
+            prior = fit_prior(policy.network, x, standard.targets, policy.lift_to_sphere)
         else:
-            prior = default_prior(policy.network, policy.sphere, math.sqrt(policy.lam))
+            prior = default_prior(policy.network, policy.lift_to_sphere, math.sqrt(policy.lam))
         x = pad(np.concatenate([x, data.pending]), padded_size(n + pending, x.shape[1:]))
         return cls(prior.inputs(x), n, pending, standard, prior)
 

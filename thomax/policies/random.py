@@ -61,8 +61,8 @@ class Random:
         (10,)
     """
 
-    local: ClassVar[bool] = False  # no reason to look around good points
-    estimates: ClassVar[bool] = False
+    search_near_best: ClassVar[bool] = False  # no reason to look around good points
+    is_model: ClassVar[bool] = False
     avoids_failures: ClassVar[bool] = False  # nor to learn anything else
 
     def __call__(self, key: Key, data: Data) -> NoiseScore:
@@ -86,8 +86,8 @@ class Sobol:
         True
     """
 
-    local: ClassVar[bool] = False
-    estimates: ClassVar[bool] = False
+    search_near_best: ClassVar[bool] = False
+    is_model: ClassVar[bool] = False
     avoids_failures: ClassVar[bool] = False
 
     def __call__(self, key: Key, data: Data) -> TargetScore:

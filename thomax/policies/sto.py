@@ -48,10 +48,10 @@ class _SampleThenOptimise:
     noise_std: float | None = None
     beta: Beta = 1.0
     perturb: bool = True
-    sphere: bool = True
+    lift_to_sphere: bool = True
     standardise: bool = True
-    warp: bool = True
-    spread: float = 0.25
+    warp_targets: bool = True
+    scale_prior_std: float = 0.25
     max_noise_std: float = 0.1
     max_dense: int = 10_000
     prior_width: int = 1024
@@ -62,7 +62,9 @@ class _SampleThenOptimise:
     @classmethod
     def paper(cls) -> Self:
         """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
-        return cls(_PAPER_NETWORK, noise_std=0.1, perturb=False, sphere=False, standardise=False)
+        return cls(
+            _PAPER_NETWORK, noise_std=0.1, perturb=False, lift_to_sphere=False, standardise=False
+        )
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
         """Draw the values at a finite set of points jointly, for a network of infinite width."""
@@ -92,10 +94,10 @@ class STOBNTSLinear(_SampleThenOptimise):
 
     `noise_std` is on the scale of the standardised targets; None chooses it, together with the
     scales of inputs and outputs, by the evidence, up to `max_noise_std` of the function's
-    amplitude: what is taken for noise is no longer followed. `spread` says how much the scales of
-    dimensions differ (0: not at all). `sphere` lifts the points to a sphere (for MLP),
-    `standardise=False` leaves targets raw, `warp=False` does not bend a long tail of bad ones.
-    `beta` is a number, or a function of the number of observations. An MLP of infinite width gives
+    amplitude: what is taken for noise is no longer followed. `scale_prior_std` says how much the
+    scales of dimensions differ (0: not at all). `lift_to_sphere` lifts the points to a sphere
+    (for MLP), `standardise=False` leaves targets raw, `warp_targets=False` does not warp a long
+    tail of bad ones. `beta` is a number, or a function of the number of observations. An MLP of infinite width gives
     pathwise draws with the exact kernel, from priors of networks `prior_width` wide. More than
     `max_dense` points are solved iteratively.
 
@@ -207,14 +209,14 @@ class _Known:
     def of(cls, policy: _SampleThenOptimise, data: Data) -> "_Known":
         data = data.successes().in_canonical_order()
         n, x = len(data), data.x
-        standard = data.targets(policy.standardise, policy.standardise and policy.warp)
+        standard = data.targets(policy.standardise, policy.standardise and policy.warp_targets)
         if policy.noise_std is None:
             prior = fit_prior(
-                policy.network, x, standard.targets, policy.sphere,
-                spread=policy.spread, max_noise_std=policy.max_noise_std,
+                policy.network, x, standard.targets, policy.lift_to_sphere,
+                scale_prior_std=policy.scale_prior_std, max_noise_std=policy.max_noise_std,
             )  # fmt: skip
         else:
-            prior = default_prior(policy.network, policy.sphere, policy.noise_std)
+            prior = default_prior(policy.network, policy.lift_to_sphere, policy.noise_std)
         beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
         if not 0 < beta < math.inf:
             name = type(policy).__name__
@@ -258,10 +260,11 @@ def _untrained(count: int) -> Certificate:
 
 
 def _check(policy: _SampleThenOptimise) -> None:
-    flags = dict.fromkeys(("perturb", "sphere", "standardise", "warp"), FLAG)
+    flags = dict.fromkeys(("perturb", "lift_to_sphere", "standardise", "warp_targets"), FLAG)
     check(
         policy, network=NETWORK, noise_std=POSITIVE.or_none(), beta=POSITIVE.or_function(),
-        spread=at_least(0), max_noise_std=at_least(SMALLEST_MAX_NOISE_STD), max_dense=whole(0),
+        scale_prior_std=at_least(0), max_noise_std=at_least(SMALLEST_MAX_NOISE_STD),
+        max_dense=whole(0),
         prior_width=whole(1), **flags,
     )  # fmt: skip
     if _is_infinite(policy.network):
@@ -317,7 +320,7 @@ def _pathwise(policy: _SampleThenOptimise, keys: np.ndarray, known: _Known) -> P
 
 def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
     network = policy.network
-    x = default_prior(network, policy.sphere, None).inputs(np.asarray(points, np.float32))
+    x = default_prior(network, policy.lift_to_sphere, None).inputs(np.asarray(points, np.float32))
     if has_exact_ntk(network):
         return gram(exact_ntk(network), x, x)
     theta = normals(as_keys(0)[0], network.size(x.shape[1:]), _THETA0_PRIME)[0]

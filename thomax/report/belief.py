@@ -13,7 +13,7 @@ from thomax.model.draws import Score, in_units
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.report.run import Run
-from thomax.suggest import as_model, default_policy, has_model
+from thomax.suggest import belief_policy, default_policy, models_objective
 
 FEWEST_VALUES = 3
 _DRAWS, _FEW_DRAWS = 64, 16
@@ -38,7 +38,7 @@ def belief_of(run: Run) -> Belief | None:
     if run.space is None or len(run.complete) < FEWEST_VALUES:
         return None
     searched_with = run.policy or default_policy(run.space)
-    policy, data = as_model(searched_with, run.space, beta=1.0), run.data()
+    policy, data = belief_policy(searched_with, run.space, beta=1.0), run.data()
     cheap = isinstance(policy, STOBNTSLinear | GPTS) and len(data) <= _MANY_POINTS
     count = _DRAWS if cheap else _FEW_DRAWS
     return Belief(policy(make_keys(run.seed, count, first=NO_TRIAL), data), count, run.sign)
@@ -51,7 +51,7 @@ def model_note(run: Run) -> str:
             "A journal does not say which policy proposed its trials: "
             "the model here is the default one."
         )
-    if not has_model(run.policy):
+    if not models_objective(run.policy):
         name = type(run.policy).__name__
         return f"{name} has no posterior draws: the model here is the default one."
     return ""

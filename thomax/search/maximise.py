@@ -46,25 +46,26 @@ class Search:
 
     `candidates` random points are screened, the best refined: `restarts` in all for the draws of
     a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`. In
-    finite spaces up to `exhaustive` points nothing is missed because a maximum is taken: then all
-    points are scored. `local` is the share of candidates near good points. `rounding` treats
+    finite spaces up to `max_enumerated` points nothing is missed because a maximum is taken:
+    then all points are scored. `local_fraction` is the share of candidates near good points.
+    `rounding` treats
     everything as continuous and rounds at the end.
     """
 
     candidates: int = 2000
-    local: float = 0.5
+    local_fraction: float = 0.5
     restarts: int = 12
     restarts_per_draw: int = 4
     iterations: int = 25
     rounds: int = 3
-    exhaustive: int = 100_000
+    max_enumerated: int = 100_000
     rounding: bool = False
 
     def __post_init__(self) -> None:
         counts = ("candidates", "restarts", "restarts_per_draw", "rounds")
         check(
-            self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), exhaustive=whole(0),
-            local=SHARE, rounding=FLAG,
+            self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), max_enumerated=whole(0),
+            local_fraction=SHARE, rounding=FLAG,
         )  # fmt: skip
 
     @classmethod
@@ -75,7 +76,7 @@ class Search:
         """
         return cls(
             candidates=10_000,
-            local=0.0,
+            local_fraction=0.0,
             restarts_per_draw=100,
             iterations=30,
             rounds=1,
@@ -106,7 +107,7 @@ def maximise(
     finite space is exhausted. `centres` are good points whose neighbourhood is searched as well.
     `known` are encoded points from which others are found where a constraint refuses nearly all.
     """
-    can_be_listed = isinstance(space, Pool) or space.size <= search.exhaustive
+    can_be_listed = isinstance(space, Pool) or space.size <= search.max_enumerated
     if isinstance(space, Space) and not (can_be_listed and _is_scored_at_once(space, search)):
         found = _search(rng, score, space, search, exclude, centres, known, sure=can_be_listed)
         if found is not None:
@@ -326,7 +327,7 @@ def _candidates(
 ) -> np.ndarray:
     """Return random points, a share of them around the centres if there are any."""
     count = search.candidates
-    local = int(search.local * count)
+    local = int(search.local_fraction * count)
     if centres is None or len(centres) == 0 or local == 0:
         return _sample(rng, space, count, known)
     elsewhere = _sample(rng, space, count - local, known)
