@@ -15,4 +15,4 @@ if TYPE_CHECKING:  # importing JAX takes long, and most of thomax does without
 Array: TypeAlias = "jax.Array | np.ndarray"
 Params: TypeAlias = dict[str, Any]  # a choice may be any object
 ParamsLike: TypeAlias = Mapping[str, Any]  # what users pass
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
