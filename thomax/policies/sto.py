@@ -94,12 +94,12 @@ class STOBNTSLinear(_SampleThenOptimise):
 
     `noise_std` is on the scale of the standardised targets; None chooses it, together with the
     scales of inputs and outputs, by the evidence, up to `max_noise_std` of the function's
-    amplitude: what is taken for noise is no longer followed. `scale_prior_std` says how much the
-    scales of dimensions differ (0: not at all). `lift_to_sphere` lifts the points to a sphere
-    (for MLP), `standardise=False` leaves targets raw, `warp_targets=False` does not warp a long
-    tail of bad ones. `beta` is a number, or a function of the number of observations. An
-    MLP of infinite width gives pathwise draws with the exact kernel, from priors of networks `prior_width`
-    wide. More than `max_dense` points are solved iteratively.
+    amplitude: what is taken for noise is no longer followed. `scale_prior_std` says how much
+    the scales of dimensions differ (0: not at all). `lift_to_sphere` lifts the points to a
+    sphere (for MLP), `standardise=False` leaves targets raw, `warp_targets=False` does not
+    warp a long tail of bad ones. `beta` is a number, or a function of the number of
+    observations. An MLP of infinite width gives pathwise draws with the exact kernel, from
+    priors of networks `prior_width` wide. More than `max_dense` points are solved iteratively.
 
     Example:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
