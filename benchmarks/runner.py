@@ -7,6 +7,7 @@ each other; the first two depend on the run's seed only, so that all methods see
 """
 
 import json
+import math
 import multiprocessing
 import os
 import threading
@@ -225,7 +226,7 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
             file.seek(-1, os.SEEK_END)
             torn = file.read(1) != b"\n"
             file.write(b"\n" if torn else b"")
-        file.write(json.dumps(record).encode() + b"\n")
+        file.write(json.dumps(_thinned(record)).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
 
@@ -236,10 +237,38 @@ def records(folder: Path, task: str | None = None) -> list[dict[str, Any]]:
     for path in sorted(folder.glob(f"{task or '*'}.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
-                found.append(json.loads(line))
+                found.append(_filled(json.loads(line)))
             except json.JSONDecodeError:
                 continue
     return found
+
+
+def _thinned(record: dict[str, Any]) -> dict[str, Any]:
+    """Keep of the values those that are better than all before, as [place, value].
+
+    Every statistic is about the best value so far, and that is a tenth of the numbers.
+    """
+    if "values" not in record:
+        return record
+    best, improvements = -math.inf, []
+    for place, value in enumerate(record["values"]):
+        if value is not None and value > best:
+            best = value
+            improvements.append([place, value])
+    rest = {name: item for name, item in record.items() if name != "values"}
+    return rest | {"evaluations": len(record["values"]), "improvements": improvements}
+
+
+def _filled(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with a value for every evaluation: the best so far, if it was no better."""
+    if "improvements" not in record:
+        return record
+    rest = {**record}
+    improvements, best, values = dict(rest.pop("improvements")), None, []
+    for place in range(rest.pop("evaluations")):
+        best = improvements.get(place, best)
+        values.append(best)
+    return rest | {"values": values}
 
 
 def results(folder: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks import runner
-from benchmarks.runner import Run, finished, perform, records, results, run_all
+from benchmarks.runner import Run, append_record, finished, perform, records, results, run_all
+from benchmarks.statistics import best_by_evaluation
 from benchmarks.tasks.problem import Problem, needs
 from thomax import Float, Optimizer, Pool, Space
 
@@ -106,11 +107,12 @@ def test_a_line_cut_short_is_left_out_and_run_again(tmp_path):
     runs = [Run("bowl", "random", seed, 2) for seed in range(2)]
     run_all(runs, tmp_path, make, progress=False)
     path = tmp_path / "bowl.jsonl"
-    whole = [json.loads(line)["values"] for line in path.read_text().splitlines()]
+    whole = [json.loads(line)["improvements"] for line in path.read_text().splitlines()]
     path.write_text(path.read_text()[:-30])
     assert finished(tmp_path) == {runs[0]}
     run_all(runs, tmp_path, make, progress=False)
-    assert sorted(r["values"] for r in records(tmp_path)) == sorted(whole)
+    lines = [line for line in path.read_text().splitlines() if line.endswith("}")]
+    assert [json.loads(line)["improvements"] for line in lines] == whole
 
 
 def slow(params, rng):
@@ -139,7 +141,9 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     run_all([run], tmp_path, make, progress=False)
     (record,) = records(tmp_path)
     assert kept.count('"tell"') + kept.count('"add"') > 10
-    assert record["values"] == perform(run, PROBLEM)["values"]
+    unbroken = perform(run, PROBLEM)
+    np.testing.assert_array_equal(best_by_evaluation(record), best_by_evaluation(unbroken))
+    assert len(record["values"]) == len(unbroken["values"])
 
 
 def report_and_wait(folder):
@@ -198,3 +202,13 @@ def test_a_missing_package_is_one_sentence():
     assert str(needs("gymnasium", "lunar")) == (
         "The task lunar needs gymnasium: pip install 'thomax[tasks]'"
     )
+
+
+def test_a_record_keeps_the_best_values_and_forgets_the_others(tmp_path):
+    values = [None, 1.0, 0.5, None, 3.0, 3.0, 2.0]
+    record = {"task": "t", "method": "random", "seed": 0, "starts": 2, "values": values}
+    append_record(tmp_path / "t.jsonl", record)
+    assert "0.5" not in (tmp_path / "t.jsonl").read_text()
+    (read,) = records(tmp_path)
+    assert read["values"] == [None, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0]
+    np.testing.assert_array_equal(best_by_evaluation(read), best_by_evaluation(record))
