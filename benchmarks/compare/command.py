@@ -19,7 +19,7 @@ from benchmarks.compare.suites import (
     runs,
     suite_task,
 )
-from benchmarks.compare.summary import SuiteResult, suite_results, summarised, without_stragglers
+from benchmarks.compare.summary import SuiteResult, suite_results, summarised, without_incomplete
 from benchmarks.compare.tables import finals, judgements, losses, overview
 from benchmarks.methods import parse_method
 from benchmarks.rivals import RIVALS, require_packages
@@ -69,11 +69,11 @@ def compare(options: argparse.Namespace) -> None:
     run_all(wanted, folder, suite_task, workers=options.workers, progress=not options.no_progress)
     known = records(folder)
     chosen = suite_results(known, methods or METHODS, suites=suites, batches=batches)
-    chosen = chosen if methods else without_stragglers(chosen)
+    chosen = chosen if methods else without_incomplete(chosen)
     for result in chosen:
         _print(result)
     name, everything = ("ablation", VARIANTS) if options.ablation else ("compare", METHODS)
-    shown = without_stragglers(suite_results(known, everything))
+    shown = without_incomplete(suite_results(known, everything))
     _write(folder.with_name(f"{name}.json"), summarised(shown))
     if options.document is not None:
         write_page(folder, options.document)

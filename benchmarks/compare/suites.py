@@ -2,8 +2,8 @@
 
 Defaults are chosen on the development tasks. The report tasks and the further ones are run to say
 what the choices are worth elsewhere, the further ones because there are more of them; some of both
-are `kin` of what was looked at before. The long runs are of three tasks of development and report,
-with two or three times the evaluations.
+are `related` to what was looked at before. The long runs are of three tasks of development and
+report, with two or three times the evaluations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class Budget:
     """What a task gets: evaluations after its starting points, and seeds.
 
     `starts` is None where the task keeps its own number. `pool` says that its space is a pool,
-    in which not every rival takes part, `whole` that shorter runs do not count, `kin` that an
+    in which not every rival takes part, `whole` that shorter runs do not count, `related` that an
     earlier form of the task had a part in choosing our defaults, or that a development task is
     its twin; rivals that are `too_slow`, with a third of an hour a run, are left out.
     """
@@ -41,7 +41,7 @@ class Budget:
     starts: int | None = None
     pool: bool = False
     whole: bool = False
-    kin: bool = False
+    related: bool = False
     too_slow: tuple[str, ...] = ()
 
     def iterations(self, batch: int) -> int:
@@ -78,27 +78,27 @@ SUITES: dict[str, dict[str, Budget]] = {
         "forest": Budget(60),
         "boosting": Budget(20, seeds=5),
         "images": Budget(40, seeds=5, pool=True, too_slow=("botorch-qlognei",)),
-        "ackley20": Budget(120, kin=True),
+        "ackley20": Budget(120, related=True),
     },
     "further": {
-        "rastrigin8": Budget(60, starts=10, kin=True),
-        "styblinski8": Budget(60, starts=10, kin=True),
-        "griewank12": Budget(60, starts=10, kin=True),
-        "ellipsoid15": Budget(60, starts=10, kin=True),
-        "levy6": Budget(60, starts=10, kin=True),
-        "ackley12": Budget(60, starts=10, kin=True),
-        "rosenbrock6": Budget(60, starts=10, kin=True),
+        "rastrigin8": Budget(60, starts=10, related=True),
+        "styblinski8": Budget(60, starts=10, related=True),
+        "griewank12": Budget(60, starts=10, related=True),
+        "ellipsoid15": Budget(60, starts=10, related=True),
+        "levy6": Budget(60, starts=10, related=True),
+        "ackley12": Budget(60, starts=10, related=True),
+        "rosenbrock6": Budget(60, starts=10, related=True),
         "zakharov8": Budget(60, starts=10),
-        "noisy_hartmann6": Budget(60, starts=10, kin=True),
-        "noisy_levy10": Budget(60, starts=10, kin=True),
-        "mixed_c": Budget(60, starts=10, kin=True),
+        "noisy_hartmann6": Budget(60, starts=10, related=True),
+        "noisy_levy10": Budget(60, starts=10, related=True),
+        "mixed_c": Budget(60, starts=10, related=True),
         "ridges6": Budget(60, starts=10),
         "ridges12": Budget(60, starts=10),
-        "path10": Budget(60, starts=10, kin=True),
-        "path20": Budget(120, kin=True),
-        "pendulum": Budget(100, kin=True),
-        "cartpole": Budget(60, starts=10, kin=True),
-        "rocket": Budget(100, kin=True),
+        "path10": Budget(60, starts=10, related=True),
+        "path20": Budget(120, related=True),
+        "pendulum": Budget(100, related=True),
+        "cartpole": Budget(60, starts=10, related=True),
+        "rocket": Budget(100, related=True),
         "neighbours": Budget(60, starts=10),
         "extra_trees": Budget(60, starts=10),
     },

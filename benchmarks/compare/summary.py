@@ -133,7 +133,7 @@ class SuiteResult:
     methods: tuple[str, ...]
     budgets: Mapping[str, Budget]
     tasks: tuple[TaskResult, ...]
-    hidden: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # progress of stragglers
+    hidden: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of incomplete methods
 
     @property
     def pace(self) -> str:
@@ -218,9 +218,9 @@ class SuiteResult:
         runs = [t.runs.get(method, {}) for t in self.tasks if t.name in budgets]
         return sum(map(len, runs)), sum(b.seeds for b in budgets.values())
 
-    def fresh(self) -> "SuiteResult | None":
-        """Return what is left without the kin of tasks that had a part in choosing, if any had."""
-        left = tuple(task for task in self.tasks if not self.budgets[task.name].kin)
+    def unrelated(self) -> "SuiteResult | None":
+        """Return what is left without tasks that resemble those used for tuning."""
+        left = tuple(task for task in self.tasks if not self.budgets[task.name].related)
         return replace(self, tasks=left) if 0 < len(left) < len(self.tasks) else None
 
     def absent(self) -> dict[str, list[str]]:
@@ -267,7 +267,7 @@ def _task_result(
     return TaskResult(name, runs)
 
 
-def without_stragglers(results: Sequence[SuiteResult]) -> list[SuiteResult]:
+def without_incomplete(results: Sequence[SuiteResult]) -> list[SuiteResult]:
     """Leave out the methods that have few runs yet: ranks would be over their few seeds."""
     found = []
     for result in results:

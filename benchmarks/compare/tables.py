@@ -63,18 +63,18 @@ def losses(result: SuiteResult) -> list[str]:
     return [line for _, line in sorted(lines)]
 
 
-def without_kin(result: SuiteResult) -> list[str]:
-    """Say what the ranks are without the tasks that are kin of those looked at before."""
-    if (fresh := result.fresh()) is None or OURS not in result.methods:
+def without_related(result: SuiteResult) -> list[str]:
+    """Say what the ranks are without the tasks that resemble those used for tuning."""
+    if (unrelated := result.unrelated()) is None or OURS not in result.methods:
         return []
-    kin = [t.name for t in result.tasks if result.budgets[t.name].kin]
-    rank = fresh.mean_rank()
+    related = [t.name for t in result.tasks if result.budgets[t.name].related]
+    rank = unrelated.mean_rank()
     ranks = ", ".join(f"{name_of(m)} {rank[m]:.2f}" for m in sorted(rank, key=rank.__getitem__))
-    counts = {m: fresh.better_and_worse(m) for m in result.methods if m != OURS}
+    counts = {m: unrelated.better_and_worse(m) for m in result.methods if m != OURS}
     against = ", ".join(f"{name_of(m)} {b} / {w}" for m, (b, w) in counts.items())
     return [
-        f"Without the kin of what had a part in choosing our defaults ({', '.join(kin)}), "
-        f"{len(fresh.ranked)} tasks are ranked: {ranks}. "
+        f"Without tasks that resemble those used for tuning our defaults ({', '.join(related)}), "
+        f"{len(unrelated.ranked)} tasks are ranked: {ranks}. "
         f"thomax is better / worse than {against}."
     ]
 

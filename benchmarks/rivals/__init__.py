@@ -1,4 +1,4 @@
-"""Rival optimisers, through their own public interfaces and at their own defaults.
+"""Rival optimisers at their own defaults, through their public interfaces but for one place.
 
     optuna-tpe, optuna-gp, optuna-cmaes   Optuna's samplers
     botorch-turbo                         TuRBO-1 (Eriksson et al., 2019) on BoTorch's parts
@@ -6,6 +6,8 @@
     botorch-ts                            BoTorch's SingleTaskGP and pathwise Thompson draws
     smac                                  SMAC's HyperparameterOptimizationFacade
 
+`improvement` computes BoTorch's qLogNEI of single points faster: it reads a private field and
+takes the place of a method; a test compares it with BoTorch's own values.
 HEBO is left out: it does not install beside NumPy 2.
 """
 

@@ -1,6 +1,6 @@
 """Functions made when the defaults stood, less kind than those of development.
 
-(Earlier forms of some had a part in choosing: those are `kin` in `benchmarks.compare.suites`.)
+(Earlier forms of some had a part in choosing: those are `related` in `benchmarks.compare.suites`.)
 
 Optima lie anywhere in the box, on its edges too; some functions are turned, so that no parameter
 can be set by itself, and some are noisy. Two kinds have no known optimum:

@@ -21,8 +21,8 @@ from benchmarks.compare.suites import (
     runs,
     suite_task,
 )
-from benchmarks.compare.summary import suite_results, summarised, without_stragglers
-from benchmarks.compare.tables import finals, judgements, losses, overview, without_kin
+from benchmarks.compare.summary import suite_results, summarised, without_incomplete
+from benchmarks.compare.tables import finals, judgements, losses, overview, without_related
 from benchmarks.methods import ABLATIONS
 from benchmarks.rivals import RIVALS, takes_part
 from benchmarks.runner import append_record, finished, records
@@ -159,31 +159,31 @@ def test_only_tasks_of_all_methods_are_ranked_and_only_seeds_of_all():
 def test_a_method_with_few_runs_waits_and_takes_no_seeds_from_the_others():
     partial = [r for r in RECORDS if r["method"] != "smac" or r["task"] == "easy"]
     partial = [r for r in partial if r["method"] != "smac" or r["seed"] == 1]  # the best of all
-    (shown,) = without_stragglers([result(partial)])
+    (shown,) = without_incomplete([result(partial)])
     assert shown.methods == ("auto", "random")
     assert shown.mean_rank() == result(RECORDS, ("auto", "random")).mean_rank()
     assert shown.progress("smac") == (1, 4)
     best_of_shown = result(partial, ("auto", "random")).tasks[0].scale
     assert shown.tasks[0].scale == best_of_shown != result(partial).tasks[0].scale
     assert not any("SMAC" in line for line in [*overview(shown), *finals(shown), *losses(shown)])
-    assert without_stragglers([result()]) == [result()]
+    assert without_incomplete([result()]) == [result()]
     few = [r for r in RECORDS if r["method"] == "auto" or r["seed"] == 0]
-    assert without_stragglers([result(few)]) == [
+    assert without_incomplete([result(few)]) == [
         result(few)
     ]  # most have few: it is ours that leads
 
 
 def test_ranks_are_also_given_without_kin_of_what_was_tuned_on():
-    budgets = {"mine": {"easy": Budget(4, seeds=2, kin=True), "hard": Budget(4, seeds=2)}}
+    budgets = {"mine": {"easy": Budget(4, seeds=2, related=True), "hard": Budget(4, seeds=2)}}
     (found,) = suite_results(RECORDS, ["auto", "random", "smac"], suites=budgets, batches=[1])
-    assert found.fresh().mean_rank() == {"auto": 2.5, "random": 2.5, "smac": 1.0}
-    assert without_kin(found) == [
-        "Without the kin of what had a part in choosing our defaults (easy), 1 tasks are ranked: "
-        "SMAC 1.00, thomax 2.50, random 2.50. thomax is better / worse than random 1 / 0, "
+    assert found.unrelated().mean_rank() == {"auto": 2.5, "random": 2.5, "smac": 1.0}
+    assert without_related(found) == [
+        "Without tasks that resemble those used for tuning our defaults (easy), 1 tasks "
+        "are ranked: SMAC 1.00, thomax 2.50, random 2.50. thomax is better / worse than random 1 / 0, "
         "SMAC 0 / 1."
     ]
-    assert result().fresh() is None
-    assert without_kin(result()) == []
+    assert result().unrelated() is None
+    assert without_related(result()) == []
 
 
 def always_better_than_random(count):
@@ -415,5 +415,5 @@ def test_the_committed_page_and_summary_are_those_of_the_committed_results(monke
         assert (output.parent / link).exists(), link
     for name, methods in (("compare", METHODS), ("ablation", VARIANTS)):
         summary = json.loads(COMMITTED.with_name(f"{name}.json").read_text("utf-8"))
-        found = without_stragglers(suite_results(records(COMMITTED), methods))
+        found = without_incomplete(suite_results(records(COMMITTED), methods))
         assert summary == summarised(found)
