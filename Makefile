@@ -7,7 +7,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-slow test-oldest test-integrations test-experiments audit lint docs \
-	bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
+	build bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
 	bench-initial bench-scale bench-failures stress clean
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make audit        check the installed dependencies"
 	@echo "make lint         check style and types"
 	@echo "make docs         build the documentation in build/site"
+	@echo "make build        build and check wheel and sdist in dist"
 	@echo "QUICK=1 makes each of these take less than a minute once installed:"
 	@echo "make bench-draws  time posterior draws against gradient descent"
 	@echo "make bench-ask    time suggestions beside Optuna's samplers"
@@ -43,7 +44,7 @@ demo: $(VENV)/.installed-demo
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore=tests/heavy --ignore=benchmarks/tests/experiments
 
-test-slow: $(VENV)/.installed-test
+test-slow: $(VENV)/.installed-slow
 	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/heavy --ignore=benchmarks/tests/experiments
 
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
@@ -76,7 +77,7 @@ test-integrations: $(VENV)/.installed-integrations
 	$(BIN)/python -m pytest tests/heavy tests/test_documentation.py tests/test_examples.py \
 		-k "heavy or ray or dask" -n 2 --dist loadfile --durations=5
 
-test-experiments: $(VENV)/.installed-test
+test-experiments: $(VENV)/.installed-slow
 	$(BIN)/python -m pytest benchmarks/tests/experiments -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-lint
@@ -87,6 +88,11 @@ lint: $(VENV)/.installed-lint
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 	@echo "wrote build/site/index.html"
+
+build: $(VENV)/.installed-build
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 stress: $(VENV)/.installed-integrations
 	$(BIN)/python -W ignore -m stress $(if $(QUICK),--short)

@@ -260,6 +260,7 @@ class Optimizer:
                 outcome = {"value": number, "error": failure}
                 return self._append({"add": self._next_number(), "params": params, **outcome})
             known = self._checked_pending(trial)
+            # Algorithm 1, line 9; Algorithm 2, line 8
             return self._append({"tell": known, "value": number, "error": failure})
 
     def tell_all(self, outcomes: Iterable[Outcome], *, as_run: bool = False) -> list[Trial]:

@@ -49,7 +49,7 @@ def suggest(
     score = _score(policy, make_keys(seed, n, first=number), data)
     count = _CENTRES if getattr(policy, "search_near_best", True) else 0
     best = np.argsort(-data.y, kind="stable")[:count]
-    return maximise(
+    return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
         # As long as nothing is told the search looks at the same points: then asking for n
         # trials at once or one by one is the same, up to the accuracy of the search (a draw
         # alone is climbed from more points).

@@ -1,6 +1,5 @@
 """`thomax suggest` and `thomax tell` make a search out of single commands."""
 
-import fcntl
 import json
 import threading
 from pathlib import Path
@@ -224,6 +223,7 @@ def test_a_mistake_is_one_line_and_changes_nothing(thomax, asked, folder, argume
 
 
 def test_a_journal_in_use_is_one_line(thomax, asked, folder):
+    fcntl = pytest.importorskip("fcntl")  # none on Windows
     with (folder / "lab.jsonl").open("rb") as other:  # as another process has it
         fcntl.flock(other, fcntl.LOCK_EX)
         for command in (["suggest", "lab.jsonl"], ["tell", "lab.jsonl", "0", "1"]):
@@ -267,6 +267,7 @@ def test_a_plan_that_cannot_be_written_makes_no_journal(
 
 def test_commands_take_their_turn_at_a_journal(thomax, asked, folder):
     """Jobs of a queue that end together tell at the same time."""
+    fcntl = pytest.importorskip("fcntl")  # none on Windows
     for command in (["tell", "lab.jsonl", "0", "1"], ["suggest", "lab.jsonl"]):
         other = (folder / "lab.jsonl").open("rb")  # as another process has it
         fcntl.flock(other, fcntl.LOCK_EX)

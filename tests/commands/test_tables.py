@@ -2,7 +2,6 @@
 
 import csv
 import json
-import resource
 from pathlib import Path
 
 import pytest
@@ -107,6 +106,7 @@ def test_a_point_that_the_space_has_not_is_refused_also_as_it_was_run(tell, aske
 
 def test_on_a_full_disk_nothing_of_a_file_is_recorded(tell, asked):
     """Row 5: told again it gave 72 observations of 40 points."""
+    resource = pytest.importorskip("resource")  # none on Windows
     text = "x,n,kind,on,value\n" + "".join(f"{i / 50},3,b,,{i}\n" for i in range(40))
     before = Path("lab.jsonl").read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

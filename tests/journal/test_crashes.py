@@ -2,7 +2,6 @@ import errno
 import itertools
 import os
 import random
-import resource
 import sys
 import time
 import warnings
@@ -46,6 +45,7 @@ def test_a_second_torn_tail_does_not_overwrite_the_first(path):
 
 
 def test_a_torn_tail_that_cannot_be_moved_is_left_where_it_is(path):
+    resource = pytest.importorskip("resource")  # none on Windows
     write_run(path)
     torn = path.read_bytes() + LINES[3][:50]
     path.write_bytes(torn)
@@ -174,6 +174,7 @@ def test_a_killed_writer_loses_nothing_it_was_told_is_safe(path):
 
 
 def test_a_full_disk_leaves_the_earlier_records_and_lets_the_next_one_in(path):
+    resource = pytest.importorskip("resource")  # none on Windows
     write_run(path)
     before = path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,6 +1,5 @@
 import contextlib
 import errno
-import fcntl
 import os
 import signal
 import threading
@@ -178,6 +177,7 @@ def test_a_child_forked_while_a_thread_writes_is_told_that_its_copy_is_closed(pa
 
 
 def test_a_file_replaced_while_it_was_being_locked_is_not_written_to(path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")  # none on Windows
     write_run(path)
     flock = fcntl.flock
 
@@ -192,6 +192,8 @@ def test_a_file_replaced_while_it_was_being_locked_is_not_written_to(path, monke
 
 
 def test_a_file_system_without_locks_gets_a_warning(path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")  # none on Windows
+
     def unsupported(fd, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 

@@ -1,6 +1,5 @@
 import os
 import random
-import resource
 
 import pytest
 from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, write_run
@@ -177,6 +176,7 @@ def test_an_intact_record_is_kept_whatever_stands_behind_it_in_its_line(path, be
 
 
 def test_a_repair_without_room_says_so_and_changes_nothing(path):
+    resource = pytest.importorskip("resource")  # none on Windows
     bad = b"".join([*LINES[:3], b"?\n", *LINES[3:]])
     path.write_bytes(bad)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

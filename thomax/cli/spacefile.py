@@ -18,14 +18,12 @@ from typing import Any
 
 from thomax.cli.candidates import read_pool
 from thomax.cli.settings import RULES, check_setting
-from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
+from thomax.space.parameters import PARAMETER_TYPES, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.spelling import nearest
 
-TYPES: dict[str, type[Parameter]] = {
-    t.__name__.lower(): t for t in (Float, Int, Categorical, Ordinal, Bool)
-}
+TYPES = {name.lower(): kind for name, kind in PARAMETER_TYPES.items()}
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,9 @@ class STOBNTSLinear(_SampleThenOptimise):
 
     def _draw(self, keys: np.ndarray, known: "_Known") -> LinearDraw:
         p = self.network.size(known.x.shape[1:])
-        theta0_prime = normals(keys, p, _THETA0_PRIME)  # line 4
-        theta = normals(keys, p, _THETA0)  # line 5
-        if known.n:  # line 6, in closed form
+        theta0_prime = normals(keys, p, _THETA0_PRIME)  # Algorithm 2, line 4
+        theta = normals(keys, p, _THETA0)  # Algorithm 2, line 5
+        if known.n:  # Algorithm 2, line 6, in closed form
             theta = train_linear(
                 self.network, theta0_prime, theta, known.x, known.targets(keys), known.s2,
                 max_dense=self.max_dense,
@@ -161,16 +161,17 @@ class STOBNTS(_SampleThenOptimise):
     def _draw(self, keys: np.ndarray, known: "_Known") -> NeuralDraw:
         shape = known.x.shape[1:]
         p = self.network.size(shape)
-        theta0 = normals(keys, p, _THETA0)  # line 4
-        theta0_prime = normals(keys, p, _THETA0_PRIME)  # line 5
+        theta0 = normals(keys, p, _THETA0)  # Algorithm 1, line 4
+        theta0_prime = normals(keys, p, _THETA0_PRIME)  # Algorithm 1, line 5
         theta0_prime[:, self.network.last_layer(shape)] = 0.0
         theta, certificate = theta0, _untrained(len(keys))
-        if known.n:  # lines 6 and 7; delta(x) = < grad f(x; theta0), theta0' > is constant
+        if known.n:
+            # Algorithm 1, line 6: delta(x) = < grad f(x; theta0), theta0' > is constant
             delta = np.asarray(push(self.network, theta0, theta0_prime, known.x))
             targets = pad(known.targets(keys).astype(np.float32), len(known.x), -1) - delta
             weights = (np.arange(len(known.x)) < known.n).astype(np.float32)
             problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
-            theta, certificate = self._train(problem)
+            theta, certificate = self._train(problem)  # Algorithm 1, line 7
         return NeuralDraw(
             **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
             theta0_prime=theta0_prime, certificate=certificate,
@@ -227,7 +228,7 @@ class _Known:
     @property
     def gain(self) -> float:
         """What multiplies the network: beta, and the amplitude of the prior."""
-        return self.beta * self.prior.amplitude
+        return self.beta * self.prior.amplitude  # Algorithm 1, line 2; Algorithm 2, line 2
 
     @property
     def s2(self) -> float:

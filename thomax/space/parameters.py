@@ -392,6 +392,11 @@ class Bool(_Listed):
         return Grid(2)
 
 
+PARAMETER_TYPES: dict[str, type[Parameter]] = {
+    kind.__name__: kind for kind in (Float, Int, Categorical, Ordinal, Bool)
+}
+
+
 def is_whole(value: Any, least: float = -math.inf) -> bool:
     """Say whether a setting is a whole number, and no less than another; True and 1.0 are none."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -23,16 +23,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from thomax.space.numbering import Indices, Numbering
 from thomax.space.parameters import (
+    PARAMETER_TYPES,
     Array,
-    Bool,
     Categorical,
     Codes,
-    Float,
-    Int,
     Ordinal,
     Parameter,
     shortened,
 )
+from thomax.space.parameters import Float as Float  # for the examples
 from thomax.space.perturbation import perturbed
 from thomax.space.pool import Pool
 
@@ -449,14 +448,13 @@ def as_space(space: Any) -> Space | Pool:
 
 def _described_parameter(entry: Mapping[str, Any]) -> tuple[str, Parameter]:
     """Rebuild a parameter and its name."""
-    types: dict[str, Any] = {t.__name__: t for t in (Float, Int, Categorical, Ordinal, Bool)}
-    if entry["type"] not in types:
-        raise ValueError(f"A parameter is one of {[*types]}, got {entry['type']!r}.")
+    if entry["type"] not in PARAMETER_TYPES:
+        raise ValueError(f"A parameter is one of {[*PARAMETER_TYPES]}, got {entry['type']!r}.")
     options = {k: v for k, v in entry.items() if k not in ("name", "type", "labelled")}
     if entry.get("labelled"):  # a description has no objects: the labels stand for themselves
         for key in options.keys() & {"choices", "values"}:
             options[key] = {label: label for label in options[key]}
-    return entry["name"], types[entry["type"]](**options)
+    return entry["name"], PARAMETER_TYPES[entry["type"]](**options)
 
 
 def _length(codes: Mapping[str, Codes]) -> int:
