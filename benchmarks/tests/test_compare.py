@@ -179,8 +179,8 @@ def test_ranks_are_also_given_without_kin_of_what_was_tuned_on():
     assert found.unrelated().mean_rank() == {"auto": 2.5, "random": 2.5, "smac": 1.0}
     assert without_related(found) == [
         "Without tasks that resemble those used for tuning our defaults (easy), 1 tasks "
-        "are ranked: SMAC 1.00, thomax 2.50, random 2.50. thomax is better / worse than random 1 / 0, "
-        "SMAC 0 / 1."
+        "are ranked: SMAC 1.00, thomax 2.50, random 2.50. thomax is better / worse than "
+        "random 1 / 0, SMAC 0 / 1."
     ]
     assert result().unrelated() is None
     assert without_related(result()) == []
