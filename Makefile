@@ -6,7 +6,7 @@ QUICK ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-slow test-oldest test-integrations test-experiments audit lint docs \
+.PHONY: help demo test test-slow test-all test-oldest test-integrations test-experiments audit lint docs \
 	build bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
 	bench-initial bench-scale bench-failures stress clean
 
@@ -14,10 +14,11 @@ help:
 	@echo "make demo         tune a real model and draw the convergence plot"
 	@echo "make test         run the tests that take little time"
 	@echo "make test-slow    run the others: statistics, whole searches, examples, benchmarks"
+	@echo "make test-all     both"
 	@echo "make test-integrations  run those that start PostgreSQL, Ray, Dask and a browser"
 	@echo "make test-experiments   run every experiment of the paper with a tiny budget (5 min)"
 	@echo "make test-oldest  run some of them with the oldest supported versions of everything"
-	@echo "make stress      kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
+	@echo "make stress       kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
 	@echo "make audit        check the installed dependencies"
 	@echo "make lint         check style and types"
 	@echo "make docs         build the documentation in build/site"
@@ -41,11 +42,15 @@ $(VENV)/.installed-%: pyproject.toml
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
 
+LEFT_OUT := --ignore=tests/heavy --ignore=benchmarks/tests/experiments
+
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore=tests/heavy --ignore=benchmarks/tests/experiments
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(LEFT_OUT)
+
+test-all: test test-slow
 
 test-slow: $(VENV)/.installed-slow
-	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/heavy --ignore=benchmarks/tests/experiments
+	$(BIN)/python -m pytest -n 2 -m slow $(LEFT_OUT)
 
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
 OLDEST := .venv-oldest
