@@ -42,15 +42,13 @@ $(VENV)/.installed-%: pyproject.toml
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
 
-LEFT_OUT := --ignore=tests/heavy --ignore=benchmarks/tests/experiments
-
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(LEFT_OUT)
+	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore=tests/heavy --ignore=benchmarks/tests/experiments
 
 test-all: test test-slow
 
 test-slow: $(VENV)/.installed-slow
-	$(BIN)/python -m pytest -n 2 -m slow $(LEFT_OUT)
+	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/heavy --ignore=benchmarks/tests/experiments
 
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
 OLDEST := .venv-oldest
