@@ -1,23 +1,30 @@
 """Score every point of a finite space or a pool, here or in the tasks of an executor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from thomax.model.draws import batch_size, evaluate
-from thomax.search.scores import NO_NUMBER, ROWS, groups
+from thomax.model.draws import Score, batch_size, evaluate
+from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.space.pool import Part, Pool
 from thomax.space.space import Space
+from thomax.types import Params, ParamsLike
 
 _PART = 16 * ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
-def best_points(
-    score: Any, space: Space | Pool, exclude: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the point where each draw is largest: all different, and none of `exclude`."""
+def best_points(score: Score, space: Space | Pool, exclude: Sequence[ParamsLike]) -> list[Params]:
+    """Return the point where each draw is largest, all of them different.
+
+    Args:
+        score: A batch of functions.
+        space: A finite space or a pool.
+        exclude: Points that are not returned.
+
+    Raises:
+        ValueError: If no draw has a number at any point that is not excluded.
+    """
     excluded = np.array(sorted({*space.index(exclude)}), np.int64)
     chosen = _first_untaken(_rankings(score, space, excluded))
     if not chosen and _is_any_left(space, excluded):
@@ -40,7 +47,7 @@ class _Best:
         return cls(np.full((draws, draws), -np.inf), np.full((draws, draws), -1))
 
     def with_more(self, values: np.ndarray, indices: np.ndarray) -> "_Best":
-        """Look at points of higher indices, (B, N) or the same N for all draws."""
+        """Return the best of these and of points of higher indices, (N,) or (B, N)."""
         columns = self.values, self.indices, values, np.broadcast_to(indices, values.shape)
         kept = [_merged(*row) for row in zip(*columns, strict=True)]
         return _Best(np.array([v for v, _ in kept]), np.array([i for _, i in kept]))
@@ -64,7 +71,7 @@ def _merged(
     return all_values[top], all_indices[top]
 
 
-def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[list[int]]:
+def _rankings(score: Score, space: Space | Pool, excluded: np.ndarray) -> list[list[int]]:
     """Score every point, here or where the pool's executor works; rank the best of each draw."""
     if not isinstance(space, Pool) or space.executor is None:
         return _best_of(score, space, excluded).rankings()
@@ -85,13 +92,13 @@ def _rankings(score: Any, space: Space | Pool, excluded: np.ndarray) -> list[lis
     return best.rankings()
 
 
-def _best_of(score: Any, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
+def _best_of(score: Score, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
     """Score points in chunks; `excluded` are indices in ascending order."""
     best = _Best.none(batch_size(score))
-    parts = groups(score)
+    groups = groups_of_draws(score)
     for indices, x in points.chunks(ROWS):
         x = np.asarray(x, np.float32)
-        values = np.concatenate([evaluate(group, x) for group in parts])
+        values = np.concatenate([evaluate(group, x) for group in groups])
         here = excluded[_within(excluded, indices[0], indices[-1] + 1)]
         if len(here):
             values[:, np.isin(indices, here)] = -np.inf

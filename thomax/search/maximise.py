@@ -1,19 +1,21 @@
 """Find the maxima of B posterior draws at once: line 8 of Algorithm 1, line 7 of Algorithm 2.
 
-Pools of any size, and small finite spaces, are scored whole (`exhaustive`); other spaces are
+Pools of any size, and small finite spaces, are scored whole (`exhaustive`). Other spaces are
 searched (`multistart`).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from thomax.model.draws import Score
 from thomax.search.exhaustive import best_points
-from thomax.search.multistart import search_points
+from thomax.search.multistart import climb_candidates
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.types import Params, ParamsLike
 
 _SMALL = 5_000  # points that are scored whole as fast as they are searched
 _USUAL_SEARCH = Search()
@@ -21,32 +23,44 @@ _USUAL_SEARCH = Search()
 
 def maximise(
     rng: np.random.Generator,
-    score: Any,
+    score: Score,
     space: Space | Pool,
     *,
     search: Search = _USUAL_SEARCH,
-    exclude: Sequence[Mapping[str, Any]] = (),
+    exclude: Sequence[ParamsLike] = (),
     centres: np.ndarray | None = None,
-    known: np.ndarray | tuple[()] = (),
-) -> list[dict[str, Any]]:
+    known: ArrayLike = (),
+) -> list[Params]:
     """Return the point where each draw is largest, all of them different.
 
-    Points of `exclude` are never returned. Fewer points than draws, or none, come back when a
-    finite space is exhausted. `centres` are good points whose neighbourhood is searched as well.
-    `known` are encoded points from which others are found where a constraint refuses nearly all.
+    Args:
+        rng: The source of random numbers.
+        score: A batch of functions, such as posterior draws.
+        space: Where to search.
+        search: How thoroughly to search.
+        exclude: Points that are not returned.
+        centres: Encoded good points whose neighbourhood is searched as well.
+        known: Encoded points that may satisfy the constraint: where it refuses nearly all random
+            points, others are found from these.
+
+    Returns:
+        The points of the draws in their order; fewer where a finite space has no more.
     """
-    can_be_listed = isinstance(space, Pool) or space.size <= search.max_enumerated
-    if isinstance(space, Space) and not (can_be_listed and _is_scored_at_once(space, search)):
-        found = search_points(
-            rng, score, space, search, exclude, centres, known, sure=can_be_listed
-        )
-        if found is not None:
-            return space.decode(np.array(found)) if found else []
-    return best_points(score, space, exclude)
+    if isinstance(space, Pool):
+        return best_points(score, space, exclude)
+    can_be_enumerated = space.size <= search.max_enumerated
+    if can_be_enumerated and _is_enumerated_first(space, search):
+        return best_points(score, space, exclude)
+    found = climb_candidates(
+        rng, score, space, search, exclude, centres, known, stop_if_taken=can_be_enumerated
+    )
+    if found.stopped:
+        return best_points(score, space, exclude)
+    return space.decode(np.array(found.points)) if found.points else []
 
 
-def _is_scored_at_once(space: Space, search: Search) -> bool:
-    """Say whether it pays to score a finite space without searching it first.
+def _is_enumerated_first(space: Space, search: Search) -> bool:
+    """Return whether it pays to score a finite space without searching it first.
 
     On 59,049 combinations the search takes 0.2 s for four draws where scoring takes 3 s; but it
     makes no single steps among very many levels, and may hardly find what a constraint allows.

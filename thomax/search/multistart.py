@@ -9,16 +9,18 @@ Notation:
     x        encoded points of the cube [-1, 1]^d     (B, R, d)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from thomax.model.draws import batch_size, evaluate, evaluate_own, value_and_gradient
+from thomax.model.draws import Score, batch_size, evaluate, evaluate_own, value_and_gradient
 from thomax.model.lbfgs import minimise
-from thomax.search.scores import NO_NUMBER, ROWS, groups
+from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.search.settings import Search
 from thomax.space.space import Block, Space
+from thomax.types import ParamsLike
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels
@@ -27,21 +29,42 @@ _RUNNERS_UP = 50  # candidates of a finite space that stand by when better point
 _TRIES = 20  # at a candidate that a constraint allows: some constraints refuse nearly all
 
 
-def search_points(
+@dataclass(frozen=True)
+class Found:
+    """The points that a search has found.
+
+    Args:
+        points: An encoded point for each draw, all different; fewer where there are no more.
+        stopped: Whether the search stopped because the best point of a draw was taken.
+    """
+
+    points: list[np.ndarray]
+    stopped: bool
+
+
+def climb_candidates(
     rng: np.random.Generator,
-    score: Any,
+    score: Score,
     space: Space,
     search: Search,
-    exclude: Sequence[Mapping[str, Any]],
+    exclude: Sequence[ParamsLike],
     centres: np.ndarray | None,
-    known: np.ndarray | tuple[()],
+    known: ArrayLike,
     *,
-    sure: bool,
-) -> list[np.ndarray] | None:
-    """Screen, refine, and pick for each draw the best new point.
+    stop_if_taken: bool,
+) -> Found:
+    """Evaluate candidates, improve the best, and choose for each draw the best new point.
 
-    To be `sure` is to return None when the best point of a draw is not new: the search knows the
-    next best only by chance.
+    Args:
+        rng: The source of random numbers.
+        score: A batch of functions.
+        space: Where to search.
+        search: How thoroughly to search.
+        exclude: Points that are not returned.
+        centres: Encoded good points whose neighbourhood is searched as well.
+        known: Encoded points that may satisfy the constraint.
+        stop_if_taken: Whether to stop where the best point of a draw is excluded, or chosen for
+            an earlier draw: the search knows the next best only by chance.
     """
     candidates = _candidates(rng, space, search, centres, known)
     restarts = max(search.restarts_per_draw, search.restarts // batch_size(score))
@@ -51,20 +74,20 @@ def search_points(
         chosen_before = any(np.array_equal(row, point) for point in chosen)
         return not chosen_before and not _is_among(row, space, exclude)
 
-    for group in groups(score):
+    for group in groups_of_draws(score):
         for i, ranked in enumerate(_climbed(rng, group, space, search, candidates, restarts)):
-            if sure and not any(map(is_new, ranked[:1])):
-                return None
+            if stop_if_taken and not any(map(is_new, ranked[:1])):
+                return Found(chosen, stopped=True)
             point = next(filter(is_new, ranked), None)
             if point is None:
                 others = _sample(rng, space, search.candidates, known)
                 point = next(filter(is_new, _others(group, i, space, others)), None)
             if point is not None:
                 chosen.append(point)
-    return chosen
+    return Found(chosen, stopped=False)
 
 
-def _others(score: Any, i: int, space: Space, points: np.ndarray) -> Iterator[np.ndarray]:
+def _others(score: Score, i: int, space: Space, points: np.ndarray) -> Iterator[np.ndarray]:
     """Yield random points, the best of draw i first, then all that a finite space has.
 
     A space with too many points to list has no others.
@@ -75,11 +98,11 @@ def _others(score: Any, i: int, space: Space, points: np.ndarray) -> Iterator[np
         yield from (row for _, rows in space.chunks(ROWS) for row in rows)
 
 
-def _is_among(row: np.ndarray, space: Space, points: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether an encoded point is one of the points; only those that look equal are encoded.
+def _is_among(row: np.ndarray, space: Space, points: Sequence[ParamsLike]) -> bool:
+    """Return whether an encoded point is one of the points.
 
-    Encoding a long history would take longer than searching the draws. Equal looks are not
-    enough: True and 1 may be two choices.
+    Only those that compare equal are encoded: a long history would take longer than the search.
+    To compare equal is not enough: True and 1 may be two choices.
     """
     params = space.decode(row[None])[0]
     equal = [p for p in points if p == params]
@@ -88,7 +111,7 @@ def _is_among(row: np.ndarray, space: Space, points: Sequence[Mapping[str, Any]]
 
 def _climbed(
     rng: np.random.Generator,
-    score: Any,
+    score: Score,
     space: Space,
     search: Search,
     candidates: np.ndarray,
@@ -116,7 +139,7 @@ def _candidates(
     space: Space,
     search: Search,
     centres: np.ndarray | None,
-    known: np.ndarray | tuple[()],
+    known: ArrayLike,
 ) -> np.ndarray:
     """Return random points, a share of them around the centres if there are any."""
     count = search.candidates
@@ -127,9 +150,7 @@ def _candidates(
     return np.concatenate([elsewhere, _around(rng, space, centres, local, known)])
 
 
-def _sample(
-    rng: np.random.Generator, space: Space, count: int, known: np.ndarray | tuple[()]
-) -> np.ndarray:
+def _sample(rng: np.random.Generator, space: Space, count: int, known: ArrayLike) -> np.ndarray:
     """Return random points, some of them again where hardly any satisfies the constraint."""
     found = space.sample(rng, count, tries=_TRIES * count, known=known)
     return found[np.arange(count) % max(len(found), 1)]
@@ -140,7 +161,7 @@ def _around(
     space: Space,
     centres: np.ndarray,
     count: int,
-    known: np.ndarray | tuple[()],
+    known: ArrayLike,
 ) -> np.ndarray:
     """Perturb some parameters of randomly chosen centres, at many scales."""
     x = centres[rng.integers(len(centres), size=count)].astype(np.float64)
@@ -161,7 +182,7 @@ def _around(
 
 
 def _refine(
-    rng: np.random.Generator, score: Any, space: Space, search: Search, starts: np.ndarray
+    rng: np.random.Generator, score: Score, space: Space, search: Search, starts: np.ndarray
 ) -> np.ndarray:
     """Improve every start: gradients on continuous parameters, single changes on the others."""
     x = starts
@@ -198,7 +219,7 @@ def _continuous_columns(space: Space, x: np.ndarray) -> np.ndarray:
     return free
 
 
-def _climb(score: Any, x: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
+def _climb(score: Score, x: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
     """Maximise each draw from each start over the free columns of the cube."""
     found = minimise(
         _negative(score),
@@ -212,7 +233,7 @@ def _climb(score: Any, x: np.ndarray, free: np.ndarray, iterations: int) -> np.n
     return found.x
 
 
-def _negative(score: Any) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def _negative(score: Score) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, gradients = value_and_gradient(score, x.astype(np.float32))
         return -values, -gradients
@@ -222,7 +243,7 @@ def _negative(score: Any) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray
 
 def _best_single_changes(
     rng: np.random.Generator,
-    score: Any,
+    score: Score,
     space: Space,
     discrete: list[Block],
     x: np.ndarray,

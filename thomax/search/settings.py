@@ -9,14 +9,22 @@ from thomax.spelling import spell_checked
 @spell_checked
 @dataclass(frozen=True)
 class Search:
-    """How hard to look for a draw's maximum.
+    """Settings of the search for the maximum of each posterior draw.
 
-    `candidates` random points are screened, the best refined: `restarts` in all for the draws of
-    a batch, at least `restarts_per_draw` each, for `iterations` of BFGS in each of `rounds`. In
-    finite spaces up to `max_enumerated` points nothing is missed because a maximum is taken:
-    then all points are scored. `local_fraction` is the share of candidates near good points.
-    `rounding` treats
-    everything as continuous and rounds at the end.
+    Args:
+        candidates: How many points are evaluated first; the best of them are improved.
+        local_fraction: The share of the candidates that lie near good points, from 0 to 1.
+        restarts: How many candidates are improved in all, shared by the draws of a batch.
+        restarts_per_draw: How many candidates are improved for each draw at least.
+        iterations: How many iterations of L-BFGS improve the continuous parameters each time.
+        rounds: How often continuous and discrete parameters are improved in turns.
+        max_enumerated: Finite spaces of up to so many points are scored whole where the best
+            point of a draw is taken already.
+        rounding: Whether to treat all parameters as continuous, and round at the end.
+
+    Examples:
+        >>> Search(candidates=500, restarts=4).iterations
+        25
     """
 
     candidates: int = 2000
@@ -37,15 +45,12 @@ class Search:
 
     @classmethod
     def paper(cls) -> "Search":
-        """Return the paper's search: 10,000 random points, 100 restarts, rounding.
-
-        More than 30 iterations find nothing better: draws end at faces of the cube.
-        """
+        """Return the paper's search: 10,000 random points, 100 restarts, rounding."""
         return cls(
             candidates=10_000,
             local_fraction=0.0,
             restarts_per_draw=100,
-            iterations=30,
+            iterations=30,  # more find nothing better: draws end at faces of the cube
             rounds=1,
             rounding=True,
         )
