@@ -24,7 +24,7 @@ from thomax.policies.gp import GPTS, GPUCB
 from thomax.policies.neural import NeuralTS, NeuralUCB
 from thomax.policies.random import Random, Sobol
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.suggest import Policy, default_policy

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from thomax.policies.neural import NeuralTS, NeuralUCB
     from thomax.policies.random import Random, Sobol
     from thomax.policies.sto import STOBNTS, STOBNTSLinear
-    from thomax.search.maximise import Search
+    from thomax.search.settings import Search
     from thomax.shortcuts import maximize, minimize
     from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
     from thomax.space.pool import Pool
@@ -34,7 +34,7 @@ _HOMES = {
     "model.kernels": "NTK SE Matern52",
     "keys": "make_key make_keys",
     "loop": "StopReason",
-    "search.maximise": "Search",
+    "search.settings": "Search",
     "model.networks": "CNN MLP Custom",
     "optimizer": "Optimizer",
     "space.parameters": "Bool Categorical Float Int Ordinal",

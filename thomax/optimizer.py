@@ -32,7 +32,7 @@ from thomax.loop import Callback, StopReason, run, show_on_stderr
 from thomax.model.data import Data
 from thomax.model.draws import in_units
 from thomax.notebook import search_html
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space

@@ -14,7 +14,8 @@ from thomax.keys import NO_TRIAL, make_key, make_keys, stream
 from thomax.model.data import Data
 from thomax.model.failures import avoid_failures
 from thomax.policies.sto import STOBNTSLinear
-from thomax.search.maximise import Search, maximise
+from thomax.search.maximise import maximise
+from thomax.search.settings import Search
 from thomax.space.parameters import Bool, Categorical
 from thomax.space.pool import Pool
 from thomax.space.space import Space

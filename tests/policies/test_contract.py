@@ -12,7 +12,8 @@ from toys import EDGES, toy
 import thomax as tx
 from thomax import Data, make_key, make_keys
 from thomax.model.draws import evaluate
-from thomax.search.maximise import Search, maximise
+from thomax.search.maximise import maximise
+from thomax.search.settings import Search
 
 SMALL = tx.MLP(1, 32, "erf")
 POLICIES = {

@@ -38,7 +38,7 @@ from thomax.integrations._optuna_trials import (
 )
 from thomax.keys import make_key, stream
 from thomax.model.data import Data
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.suggest import Policy, default_policy, suggest

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thomax.optimizer import Optimizer
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.space.parameters import python_scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space

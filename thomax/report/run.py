@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from thomax.model.data import Data
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.journal import Journal, Trial

@@ -1,1 +1,1 @@
-"""Find the maxima of scores."""
+"""Find the points where the functions of a score are largest."""

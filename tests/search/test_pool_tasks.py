@@ -8,7 +8,7 @@ import pytest
 from scores import draws, rng
 
 from thomax import Pool
-from thomax.search import maximise as module
+from thomax.search import exhaustive
 from thomax.search.maximise import maximise
 
 
@@ -20,7 +20,7 @@ def mapped(tmp_path_factory):
 
 
 def test_processes_find_what_one_process_finds_bit_by_bit(mapped, monkeypatch):
-    monkeypatch.setattr(module, "_PART", 16_384)
+    monkeypatch.setattr(exhaustive, "_PART", 16_384)
     here = Pool(mapped)
     score = draws(here, 3)
     best = [p["index"] for p in maximise(rng(), score, here)]
@@ -32,8 +32,8 @@ def test_processes_find_what_one_process_finds_bit_by_bit(mapped, monkeypatch):
         assert maximise(rng(), score, there, exclude=excluded) == expected
         part = [*there.parts(16_384)][1]
         none = np.array([], np.int64)
-        found = executor.submit(module._best_of, score, part, none).result()
-    again = module._best_of(score, part, none)
+        found = executor.submit(exhaustive._best_of, score, part, none).result()
+    again = exhaustive._best_of(score, part, none)
     np.testing.assert_array_equal(found.values, again.values)
     np.testing.assert_array_equal(found.indices, again.indices)
     assert (found.indices >= 16_384).all()
@@ -58,7 +58,7 @@ class Recording(ThreadPoolExecutor):
 
 
 def test_a_task_gets_the_draws_a_part_and_what_is_excluded_there(mapped, monkeypatch):
-    monkeypatch.setattr(module, "_PART", 16_384)
+    monkeypatch.setattr(exhaustive, "_PART", 16_384)
     with Recording() as executor:
         pool = Pool(mapped, executor=executor)
         score = draws(pool, 2)
@@ -68,7 +68,7 @@ def test_a_task_gets_the_draws_a_part_and_what_is_excluded_there(mapped, monkeyp
 
 
 def test_a_task_that_fails_ends_the_search_and_cancels_the_others(mapped, monkeypatch):
-    monkeypatch.setattr(module, "_PART", 1024)
+    monkeypatch.setattr(exhaustive, "_PART", 1024)
     with Recording(mishap=1) as executor:
         pool = Pool(mapped, executor=executor)
         with pytest.raises(OSError, match="disk gone"):

@@ -21,7 +21,7 @@ from scores import (
 )
 
 from thomax import Categorical, Int, Optimizer, Pool, Random, Search, Space
-from thomax.search import maximise as module
+from thomax.search import exhaustive
 from thomax.search.maximise import maximise
 
 
@@ -32,7 +32,7 @@ def test_a_finite_space_is_searched_exactly(name, monkeypatch):
     score = draws(space)
     values = score(space.encode(points))
     expected = greedy_by_hand(values)
-    monkeypatch.setattr(module, "_SMALL", 10**5)
+    monkeypatch.setattr("thomax.search.maximise._SMALL", 10**5)
     assert maximise(rng(), score, space) == [points[i] for i in expected]
     excluded = [points[i] for i in expected[:2]]
     expected = greedy_by_hand(values, taken=expected[:2])
@@ -69,8 +69,8 @@ def test_pieces_of_a_pool_are_ranked_like_the_whole(values, signs, excluded, row
     """Ties go to the lower index, excluded points and NaN to nobody, however it is cut."""
     excluded = [i for i in excluded if i < len(values)]
     with ThreadPoolExecutor(2) as executor, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_ROWS", rows)
-        patch.setattr(module, "_PART", part)
+        patch.setattr(exhaustive, "ROWS", rows)
+        patch.setattr(exhaustive, "_PART", part)
         pool = Pool(np.array(values, float)[:, None], executor=part and executor)
         with np.errstate(invalid="ignore"):
             scores = np.sqrt(np.array(signs)[:, None] * pool.at(range(pool.size))[:, 0])
@@ -96,7 +96,7 @@ def test_a_batch_is_the_same_however_its_draws_are_grouped(monkeypatch):
         assert found == greedy_by_hand(draws(pool, 20)(pool.at(range(500))))
         climbed = CUBE.encode(maximise(rng(), bowl(*0.4 * corners), CUBE, search=QUICK))
         np.testing.assert_allclose(climbed, 0.4 * corners, atol=1e-3)
-        monkeypatch.setattr(module, "_DRAWS", 3)
+        monkeypatch.setattr("thomax.search.scores._DRAWS", 3)
 
 
 def test_few_draws_are_evaluated_at_once(monkeypatch):
@@ -105,10 +105,11 @@ def test_few_draws_are_evaluated_at_once(monkeypatch):
 
     def evaluate(score, x):
         sizes.append(len(score.centre))
-        return module_evaluate(score, x)
+        return evaluate_all(score, x)
 
-    module_evaluate = module.evaluate
-    monkeypatch.setattr(module, "evaluate", evaluate)
+    evaluate_all = exhaustive.evaluate
+    monkeypatch.setattr("thomax.search.exhaustive.evaluate", evaluate)
+    monkeypatch.setattr("thomax.search.multistart.evaluate", evaluate)
     for space in (CUBE, Pool(rng(3).normal(size=(50, 6)))):
         maximise(rng(), bowl(*[INSIDE] * 40), space, search=QUICK)
     assert {*sizes} == {13, 14}  # some draws have the same maximum, and look again
@@ -116,7 +117,7 @@ def test_few_draws_are_evaluated_at_once(monkeypatch):
 
 def test_the_last_points_that_a_tight_constraint_allows_are_found(monkeypatch):
     """13 points of 2,197, as if those were too many to be scored: random ones miss some."""
-    monkeypatch.setattr(module, "_TRIES", 1)
+    monkeypatch.setattr("thomax.search.multistart._TRIES", 1)
     space = Space({n: Int(0, 12) for n in "abc"}, constraint=lambda p: len({*p.values()}) == 1)
     optimizer = Optimizer(space, Random(), seed=0, initial=1, search=Search(max_enumerated=100))
     found = []

@@ -1,0 +1,56 @@
+"""The settings of the search for a draw's maximum."""
+
+from dataclasses import dataclass
+
+from thomax.checks import FLAG, SHARE, check, whole
+from thomax.spelling import spell_checked
+
+
+@spell_checked
+@dataclass(frozen=True)
+class Search:
+    """Settings of the search for the maximum of each posterior draw.
+
+    Args:
+        candidates: How many points are evaluated first; the best of them are improved.
+        local_fraction: The share of the candidates that lie near good points, from 0 to 1.
+        restarts: How many candidates are improved in all, shared by the draws of a batch.
+        restarts_per_draw: How many candidates are improved for each draw at least.
+        iterations: How many iterations of L-BFGS improve the continuous parameters each time.
+        rounds: How often continuous and discrete parameters are improved in turns.
+        max_enumerated: Finite spaces of up to so many points are scored whole where the best
+            point of a draw is taken already.
+        rounding: Whether to treat all parameters as continuous, and round at the end.
+
+    Examples:
+        >>> Search(candidates=500, restarts=4).iterations
+        25
+    """
+
+    candidates: int = 2000
+    local_fraction: float = 0.5
+    restarts: int = 12
+    restarts_per_draw: int = 4
+    iterations: int = 25
+    rounds: int = 3
+    max_enumerated: int = 100_000
+    rounding: bool = False
+
+    def __post_init__(self) -> None:
+        counts = ("candidates", "restarts", "restarts_per_draw", "rounds")
+        check(
+            self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), max_enumerated=whole(0),
+            local_fraction=SHARE, rounding=FLAG,
+        )  # fmt: skip
+
+    @classmethod
+    def paper(cls) -> "Search":
+        """Return the paper's search: 10,000 random points, 100 restarts, rounding."""
+        return cls(
+            candidates=10_000,
+            local_fraction=0.0,
+            restarts_per_draw=100,
+            iterations=30,  # more find nothing better: draws end at faces of the cube
+            rounds=1,
+            rounding=True,
+        )
