@@ -222,6 +222,7 @@ class Optimizer:
     @overload
     def ask(self, n: int) -> list[Trial]: ...
 
+    @spell_checked
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """Propose the next trial, or the next n: they are pending until told.
 
@@ -241,6 +242,7 @@ class Optimizer:
             )
         return proposed[0]
 
+    @spell_checked
     def tell(
         self,
         trial: Trial | int | Mapping[str, Any],
@@ -262,6 +264,7 @@ class Optimizer:
             known = self._checked_pending(trial)
             return self._append({"tell": known, "value": number, "error": failure})
 
+    @spell_checked
     def tell_all(self, outcomes: Iterable[Outcome], *, as_run: bool = False) -> list[Trial]:
         """Record several outcomes in one write: all of them, or none if one is refused or fails.
 

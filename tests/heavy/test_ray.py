@@ -476,3 +476,9 @@ def test_a_list_that_was_suggested_may_be_changed():
         config = search.suggest(name)
         assert config["c"] in ([1, 2], [3])
         config["c"].clear()
+
+
+def test_a_misspelt_argument_is_explained():
+    """Row 20: of the search."""
+    with pytest.raises(TypeError, match=r"ThomaxSearch has no .* 'metrics': .* 'metric'\?"):
+        ThomaxSearch(metrics="loss")

@@ -282,3 +282,9 @@ def test_without_optuna_the_command_to_install_it_is_named():
         "thomax.integrations.optuna needs Optuna: pip install 'thomax[optuna]'",
         "thomax.integrations.optuna_studies needs Optuna: pip install 'thomax[optuna]'",
     ]
+
+
+def test_a_misspelt_argument_is_explained():
+    """Row 20: of the sampler."""
+    with pytest.raises(TypeError, match=r"ThomaxSampler has no .* 'sede': did you mean 'seed'\?"):
+        ThomaxSampler(sede=0)

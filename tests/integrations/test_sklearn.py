@@ -389,3 +389,12 @@ def test_an_empty_space_is_named():
     nowhere = Space({"x": Categorical([1.0, 2.0])}, constraint=lambda p: False)
     with pytest.raises(ValueError, match="constraint"):
         hill_search(space=nowhere, initial=0).fit(X, Y)
+
+
+def test_a_misspelt_argument_is_explained_and_clones_still_know_theirs():
+    """Row 20: scikit-learn reads the arguments of a search from its signature."""
+    with pytest.raises(TypeError, match=r"ThomaxSearchCV has no .* 'n_trails': .* 'n_trials'\?"):
+        ThomaxSearchCV(Ridge(), {"alpha": Float(0, 1)}, n_trails=3)
+    search = ThomaxSearchCV(Ridge(), {"alpha": Float(0, 1)}, n_trials=3)
+    assert clone(search).n_trials == 3
+    assert {"estimator", "space", "n_trials", "cv"} <= search.get_params(deep=False).keys()

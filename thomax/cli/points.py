@@ -9,6 +9,7 @@ from thomax.cli.texts import as_text
 from thomax.space.parameters import Categorical, Float, Int, Ordinal, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.spelling import nearest
 
 _SHOWN = 1e-5  # relative difference between a number and the six digits that tables show of it
 Reader = Callable[[str], float | None]  # of the number in a cell
@@ -63,7 +64,7 @@ class Points:
     def _candidate(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if unknown := [name for name in row if name not in self.names]:
             raise ValueError(
-                f"Unknown column {unknown[0]!r}: a candidate has {', '.join(self.names)}."
+                f"Unknown column {unknown[0]!r} of a candidate: {nearest(unknown[0], self.names)}"
             )
         found = [c for c in self._candidates if not self.differences(c, row)] if row else []
         if len(found) != 1:

@@ -41,6 +41,7 @@ from thomax.model.data import Data
 from thomax.search.maximise import Search
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
+from thomax.spelling import spell_checked
 from thomax.suggest import Policy, default_policy, suggest
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
@@ -71,6 +72,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         True
     """
 
+    @spell_checked
     def __init__(
         self,
         *,

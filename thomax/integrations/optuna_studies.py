@@ -35,6 +35,7 @@ from thomax.optimizer import Optimizer
 from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.spelling import spell_checked
 from thomax.storage.journal import Journal, Trial
 from thomax.storage.replay import History
 
@@ -50,6 +51,7 @@ _STATES = {
 }
 
 
+@spell_checked
 def to_study(
     source: Optimizer | str | os.PathLike[str],
     study: Any = None,

@@ -18,6 +18,7 @@ from thomax.search.maximise import Search
 from thomax.space.parameters import python_scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.spelling import spell_checked
 from thomax.storage.journal import Trial
 from thomax.suggest import Policy
 
@@ -59,6 +60,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
     _metric: str | None
     _mode: str | None
 
+    @spell_checked
     def __init__(
         self,
         space: Space | Pool | Mapping[str, Any] | None = None,

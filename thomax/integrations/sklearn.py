@@ -17,6 +17,7 @@ from thomax.optimizer import Optimizer
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
+from thomax.spelling import spell_checked
 from thomax.storage.journal import Trial
 from thomax.suggest import Policy
 
@@ -53,6 +54,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         True
     """
 
+    @spell_checked
     def __init__(
         self,
         estimator: Any,
