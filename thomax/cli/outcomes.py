@@ -4,21 +4,19 @@ import difflib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from thomax.cli.numbers import number_in, whole_in
-from thomax.cli.points import Points
+from thomax.cli.points import RESERVED, Points
 from thomax.cli.sheets import Sheet, decoded, read_sheet
-from thomax.cli.texts import as_text
+from thomax.cli.texts import shown
 from thomax.optimizer import Optimizer
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
-
-RESERVED = ("number", "value", "error")  # columns of a table that are no parameters
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,9 @@ def tell_outcomes(
     """
     teller = _Teller(optimizer, as_run, allow_repeats)
     for outcome in outcomes:
+        params = teller.points.canonical(outcome.where, outcome.params)
         try:
-            teller.take(outcome)
+            teller.take(replace(outcome, params=params))
         except ValueError as error:
             raise ValueError(f"{outcome.where}: {error} Nothing was recorded.") from None
     return Told(optimizer.tell_all(teller.chosen, as_run=as_run), teller.before)
@@ -81,7 +80,7 @@ class _Teller:
     """Sort outcomes into those to record and those that the search has already."""
 
     def __init__(self, optimizer: Optimizer, as_run: bool, allow_repeats: bool) -> None:
-        self._points = Points(optimizer.space)
+        self.points = Points(optimizer.space)
         self._trials = {t.number: t for t in optimizer.trials}
         self._as_run = as_run
         self._taken: set[int] = set()
@@ -100,7 +99,7 @@ class _Teller:
         value, error = checked_outcome(outcome.value, outcome.error)
         target: Trial | dict[str, Any]
         if outcome.number is None:
-            params = self._points.complete(outcome.params)
+            params = self.points.complete(outcome.params)
             key = _identity(params, value, error)
             is_recorded = self._recorded[key] > 0
             self._recorded[key] -= is_recorded
@@ -133,11 +132,11 @@ class _Teller:
                 f"pending are {left or 'none'}."
             )
         self._taken.add(trial.number)
-        different = self._points.differences(trial.params, outcome.params)
+        different = self.points.differences(trial.params, outcome.params)
         if not different:
             return trial
         if self._as_run and trial.state == "pending":
-            params = self._points.complete(outcome.params, outcome.columns, trial.params)
+            params = self.points.complete(outcome.params, outcome.columns, trial.params)
             return Trial(trial.number, params)
         asked = {name: trial.params.get(name, "nothing") for name in different}
         way_on = (
@@ -146,8 +145,8 @@ class _Teller:
             else "it was recorded so before."
         )
         raise ValueError(
-            f"trial {trial.number} was proposed with {_shown(asked)}, but the row has "
-            f"{_shown(different)}: {way_on}"
+            f"trial {trial.number} was proposed with {shown(asked)}, but the row has "
+            f"{shown(different)}: {way_on}"
         )
 
 
@@ -169,10 +168,6 @@ def _require_same(trial: Trial, value: float | None, error: str | None) -> None:
         )
 
 
-def _shown(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {as_text(value)[:80]}" for name, value in params.items())
-
-
 # Reading
 
 
@@ -192,7 +187,8 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
             if outcome.number is not None:
                 _require_no_near_names(outcome.where, outcome.params, points)
         return Outcomes(found)
-    return _sheet_outcomes(read_sheet(path, {*RESERVED, *points.names}), points)
+    known = {*RESERVED, *points.names, points.name_column or "name"}
+    return _sheet_outcomes(read_sheet(path, known), points)
 
 
 def value_in(text: Any, where: str) -> float:
@@ -268,6 +264,7 @@ def _row_outcome(sheet: Sheet, points: Points, where: str, row: Mapping[str, str
     if number is not None:
         _require_no_near_names(where, sheet.columns, points)
     columns = tuple(n for n in sheet.columns if n in points.names and n not in RESERVED)
+    row = points.canonical(where, row)
     params = _params(sheet, row, points, with_number=number is not None)
     return Outcome(where, number, read, error or None, params, columns)
 
