@@ -16,7 +16,7 @@ LEVELS = [
     {"model", "theory"},
     {"policies", "space"},
     {"initial_design", "notebook", "search", "storage", "suggest"},
-    {"loop", "optimizer", "report", "shortcuts", "workers"},
+    {"giving_up", "loop", "optimizer", "report", "shortcuts", "workers"},
     {"integrations"},
     {"cli", "__main__"},
 ]

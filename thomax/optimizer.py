@@ -371,9 +371,10 @@ class Optimizer:
             timeout: After so many seconds nothing new is started, and what runs is waited for.
             unfinished: Whether to "evaluate" trials that an earlier run left unfinished first, or
                 to "drop" them.
-            give_up: Raise an error if the first so many trials of this run all fail; 0 for never.
+            give_up: Raise an error if the first so many trials of this run all fail, and leave
+                them to the next run; 0 for never.
             progress: Whether to show a progress bar.
-            callbacks: Functions of (optimizer, trial), called after each trial.
+            callbacks: Functions of (optimizer, trial), called when a trial is recorded.
         """
         return run(
             self,
