@@ -376,6 +376,8 @@ class Optimizer:
             progress: Whether to show a progress bar.
             callbacks: Functions of (optimizer, trial), called when a trial is recorded.
         """
+        if self._journal is not None and self._history.listed("pending"):
+            self._journal.require_writable()  # other trials are asked for, which says the same
         return run(
             self,
             objective,

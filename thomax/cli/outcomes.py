@@ -170,29 +170,39 @@ def _require_same(trial: Trial, value: float | None, error: str | None) -> None:
 
 # Reading
 
+_FAILURES = "leave `value` empty and write the reason in the column `error`"
+
 
 def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
     """Read a file: on each line a `number` or `params`, and a `value` or an `error`.
 
-    In a CSV file every parameter has a column of its own, and rows without a value or an error
-    are left out.
+    In a CSV file every parameter has a column of its own. Rows whose value is empty, or null,
+    and which have no error are left out.
     """
     kind = path.suffix.lower()
     if kind not in (".csv", ".jsonl"):
         raise ValueError(f"--from needs a file that ends in .csv or .jsonl, got {path}.")
     points = Points(space)
     if kind == ".jsonl":
-        found = [_json_outcome(f"{path}, line {n}", row) for n, row in _json_rows(path)]
+        rows = [*_json_rows(path)]
+        told = [(n, row) for n, row in rows if not _is_blank(row)]
+        found = [_json_outcome(f"{path}, line {n}", row) for n, row in told]
         for outcome in found:
             if outcome.number is not None:
                 _require_no_near_names(outcome.where, outcome.params, points)
-        return Outcomes(found)
+        return Outcomes(found, len(rows) - len(told))
     known = {*RESERVED, *points.names, points.name_column or "name"}
     return _sheet_outcomes(read_sheet(path, known), points)
 
 
-def value_in(text: Any, where: str) -> float:
-    """Return a value as a number; nan stands for a failed evaluation."""
+def value_in(text: Any, where: str, failures: str) -> float:
+    """Return a value as a number; nan stands for a failed evaluation.
+
+    Args:
+        text: What was given as value.
+        where: How an error names its place.
+        failures: What to do to tell that an evaluation failed.
+    """
     try:
         number = number_in(text) if isinstance(text, str) else text
         if isinstance(number, bool) or not isinstance(number, int | float):
@@ -200,8 +210,8 @@ def value_in(text: Any, where: str) -> float:
         return float(number)
     except (TypeError, OverflowError):
         raise ValueError(
-            f"{where} needs a number as value, got {str(text)[:80]!r}: a failed trial has an "
-            "error instead."
+            f"{where} needs a number as value, got {str(text)[:80]!r}: to tell that an "
+            f"evaluation failed, {failures}."
         ) from None
 
 
@@ -216,8 +226,13 @@ def _json_outcome(where: str, row: Mapping[str, Any]) -> Outcome:
         raise ValueError(
             f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
         )
-    read = None if value is None else value_in(value, where)
+    read = None if value is None else value_in(value, where, _FAILURES)
     return Outcome(where, number, read, error, params, (*params,))
+
+
+def _is_blank(row: Mapping[str, Any]) -> bool:
+    """Return whether a line waits for its value, like a row of a table with an empty cell."""
+    return row.get("value", 0) in (None, "") and row.get("error") in (None, "")
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -260,7 +275,7 @@ def _row_outcome(sheet: Sheet, points: Points, where: str, row: Mapping[str, str
     read = None
     if value:
         found = sheet.number(value)
-        read = value_in(value if found is None else found, where)
+        read = value_in(value if found is None else found, where, _FAILURES)
     if number is not None:
         _require_no_near_names(where, sheet.columns, points)
     columns = tuple(n for n in sheet.columns if n in points.names and n not in RESERVED)

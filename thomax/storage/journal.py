@@ -155,6 +155,11 @@ class Journal:
             self._require_unchanged(fd)
             self._write(fd, line, [entry.record])
 
+    def require_writable(self) -> None:
+        """Raise what `append` would: for who is about to evaluate something for hours."""
+        with self._claim.lock:
+            self._require_unchanged(self._writable())
+
     def close(self) -> None:
         """Release the file and its lock; closing twice is fine."""
         self._release()
