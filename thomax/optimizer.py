@@ -11,7 +11,6 @@ import math
 import os
 import secrets
 import threading
-import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +40,7 @@ from thomax.storage.journal import Journal, Trial, read_header
 from thomax.storage.outcomes import MISSING, checked_outcome
 from thomax.storage.replay import History
 from thomax.suggest import Params, Policy, belief_policy, default_policy, shows_noise, suggest
+from thomax.user_warnings import warn
 from thomax.workers import Objective
 
 Outcome = tuple[Trial | int | Mapping[str, Any], float | None, str | None]
@@ -584,11 +584,10 @@ class Optimizer:
                 "Tell each trial that `ask` returned exactly once."
             )
         if isinstance(trial, Trial) and self.space.with_labels(trial.params) != known.params:
-            warnings.warn(
+            warn(
                 f"Trial {number} was asked for with {known.params}, got one with {trial.params}: "
                 "what came of it counts for the former. Tell trials to the optimizer that they "
                 "are from, and evaluate copies of their params if you change them.",
-                stacklevel=3,
             )
         return known.number
 

@@ -313,8 +313,11 @@ def test_a_trial_that_failed_before_it_had_asked_for_everything_is_completed():
 def test_trials_that_do_not_fit_are_named():
     study = optunas(6)
     added(study, "x", FloatDistribution(-5, 5), 1.0)  # c is missing
-    with pytest.warns(UserWarning, match=r"Trials \[6\] do not fit .* Parameter 'c' is missing"):
+    with pytest.warns(
+        UserWarning, match=r"Trials \[6\] do not fit .* Parameter 'c' is missing"
+    ) as caught:
         optimizer = from_study(study)
+    assert caught[0].filename == __file__
     assert len(optimizer.trials) == 6
 
 

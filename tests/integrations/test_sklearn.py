@@ -213,6 +213,7 @@ def test_failed_fits_count_as_failed_and_stand_in_cv_results(batch, scoring):
 def test_the_search_says_which_batches_failed_and_why():
     with pytest.warns(FitFailedWarning) as caught:
         search = hill_search(Hill(cliff=0.1), batch=1, random_state=far_start()).fit(X, Y)
+    assert caught[0].filename == __file__
     assert "All fits of candidates 0 to 0 failed" in str(caught[0].message)
     assert "ArithmeticError: too far" in str(caught[0].message)
     assert "ArithmeticError: too far" in search.optimizer_.trials[0].error

@@ -12,7 +12,6 @@ The study keeps the description of the space and every trial its thomax number a
 
 import math
 import os
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,6 +37,7 @@ from thomax.space.space import Space
 from thomax.spelling import spell_checked
 from thomax.storage.journal import Journal, Trial
 from thomax.storage.replay import History
+from thomax.user_warnings import warn
 
 _SPACE = "thomax:space"
 _NUMBER = "thomax:number"
@@ -129,9 +129,8 @@ def from_study(study: Any, **options: Any) -> Optimizer:
     left_out = {number: why for number, why in refusals.items() if why is not None}
     if left_out:
         why = next(iter(left_out.values()))
-        warnings.warn(
+        warn(
             f"Trials {[*left_out]} do not fit the space: left them out. (The first: {why})",
-            stacklevel=2,
         )
     return optimizer
 

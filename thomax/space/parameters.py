@@ -13,7 +13,6 @@ read and placed again is the same bit for bit, so a replayed journal is the same
 import math
 import numbers
 import reprlib
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -27,6 +26,7 @@ from thomax.space.encoding import Array as Array  # for spaces
 from thomax.space.encoding import Codes as Codes
 from thomax.space.encoding import Grid, Interval, LogGrid, OneHot, Scale
 from thomax.spelling import spell_checked
+from thomax.user_warnings import warn
 
 Scalar = str | int | float | bool | None
 
@@ -449,10 +449,9 @@ def identity(value: Scalar) -> tuple[bool, Scalar]:
 
 def _warn_of_lower_end(parameter: Float | Int, last: float) -> None:
     p, kind = parameter, type(parameter).__name__
-    warnings.warn(
+    warn(
         f"{kind}({p.low}, {p.high}, step={p.step}) ends at {last}: {p.high} is not {p.low} plus a "
-        f"multiple of {p.step}. Write high={last}, or choose another step.",
-        stacklevel=6 if isinstance(p, Float) else 5,  # the line that made the parameter
+        f"multiple of {p.step}. Write high={last}, or choose another step."
     )
 
 
