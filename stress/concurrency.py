@@ -15,6 +15,7 @@ import jax
 from threadpoolctl import threadpool_info
 
 import thomax as tx
+from stress.deaths import check_deaths
 from stress.part import Part
 from stress.workers import Receipts, opened, receipts_in, start
 from thomax.cli.main import main as cli
@@ -32,7 +33,10 @@ _SMALL = {"a": tx.Int(0, 7), "c": tx.Categorical(["p", "q", "r", "s", "t"])}  # 
 
 
 def run(part: Part, short: bool) -> None:
-    """Let eight processes ask and tell, pop a queue, exhaust a space and create a journal."""
+    """Let eight processes ask and tell, pop a queue, exhaust a space and create a journal.
+
+    Then let workers die.
+    """
     share_a_journal(part, trials=4 if short else 100)
     exhaust_a_space(part)
     create_at_once(part, times=1 if short else 10)
@@ -40,6 +44,7 @@ def run(part: Part, short: bool) -> None:
     leave_the_process_alone(part, trials=3 if short else 20)
     take_turns(part, turns=7 if short else 20)
     open_again(part, times=5 if short else 50)
+    check_deaths(part, short)
 
 
 def share_a_journal(part: Part, trials: int) -> None:

@@ -12,11 +12,11 @@ import thomax
 
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
-    {"checks", "compilation", "keys", "spelling", "types"},
+    {"checks", "compilation", "keys", "spelling", "types", "user_warnings"},
     {"model", "theory"},
     {"policies", "space"},
     {"initial_design", "notebook", "search", "storage", "suggest"},
-    {"loop", "optimizer", "report", "shortcuts", "workers"},
+    {"giving_up", "loop", "optimizer", "report", "shortcuts", "workers"},
     {"integrations"},
     {"cli", "__main__"},
 ]
@@ -82,6 +82,13 @@ def test_nobody_reaches_into_jax_or_forward(path):
         assert not name.startswith(("jax._src", "jax.core", "jax.interpreters")), name
     if module_of(path) not in {"integrations", "cli", "__main__"}:
         assert not {n for n in ours(path) if n.split(".")[0] == "integrations"}
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.name != "user_warnings.py"], ids=str)
+def test_nobody_counts_frames_for_warnings(path):
+    text = (PACKAGE / path).read_text(encoding="utf-8")
+    assert "warnings.warn" not in text
+    assert "stacklevel" not in text
 
 
 def test_every_module_has_a_level_and_there_is_no_cycle():

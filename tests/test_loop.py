@@ -15,6 +15,7 @@ from crashing import end_at_large_x, end_the_process, offset_or_end, set_offset
 from stress.interruptions import LOOP, interrupted_at
 from thomax import (
     MLP,
+    Categorical,
     Float,
     Int,
     Optimizer,
@@ -25,7 +26,7 @@ from thomax import (
     loop,
     minimize,
 )
-from thomax.loop import GivenUpError
+from thomax.giving_up import GivenUpError
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
 SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}
@@ -280,15 +281,89 @@ def test_a_run_whose_first_trials_all_fail_is_given_up(batch, path):
     assert isinstance(given.value.__cause__, KeyError)
     assert "KeyError: 'z'" in str(given.value)
     assert "test_loop.py, line" in str(given.value)
-    assert {t.state for t in search.trials} == {"failed"}
+    assert "They are pending: mend the objective and run again" in str(given.value)
+    assert {t.state for t in search.trials} == {"pending"}
     assert len(search.trials) <= 2 + batch
-    with pytest.raises(GivenUpError, match="first 2 trials"):
+    with pytest.raises(GivenUpError, match=r"first 2 .*: trial 0, 1 with the value was nan\."):
         run(search, lambda p: math.nan, 20, give_up=2)
-    count = len(search.trials)
     run(search, lambda p: p["z"], 5, batch=batch, give_up=0)
-    assert len(search.trials) == count + 5
+    assert [t.state for t in search.trials] == ["failed"] * 5
     search.close()
     assert optimizer(journal=path, initial=30).trials == search.trials
+
+
+FOUR = {"kind": Categorical(["a", "b", "c", "d"])}
+
+
+def broken(params):
+    raise NameError("name 'nmae' is not defined")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_points_of_a_mistake_get_values_once_it_is_mended(batch, path):
+    """Row 18: a finite space never proposes a failed point again."""
+    with optimizer(FOUR, journal=path) as search, pytest.raises(GivenUpError, match="NameError"):
+        run(search, broken, total=4, batch=batch)
+    with optimizer(FOUR, journal=path) as search:
+        assert run(search, lambda p: ord(p["kind"]), total=4, batch=batch) is StopReason.TRIALS
+        assert sorted(t.value for t in search.trials) == [97, 98, 99, 100]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_points_of_a_mistake_made_later_get_values_too(batch, path):
+    """Row 18: once the search has worked failures are recorded, and their points enqueued."""
+    with optimizer(FOUR, journal=path) as search:
+        run(search, lambda p: ord(p["kind"]), 1)
+        with pytest.raises(GivenUpError, match="recorded as failed, and their points are enq"):
+            run(search, broken, 3, batch=batch)
+        assert [t.state for t in search.trials] == ["complete"] + ["failed"] * 3
+    with optimizer(FOUR, journal=path) as search:
+        run(search, lambda p: ord(p["kind"]), 9, batch=batch)
+        assert {t.value for t in search.trials} == {None, 97, 98, 99, 100}
+
+
+def test_points_that_failed_twice_are_not_enqueued_again():
+    """Row 18: a run that begins where evaluations fail gets on when it is repeated."""
+    search = optimizer(FOUR)
+    run(search, lambda p: 1.0, 1)
+    for _ in range(2):
+        with pytest.raises(GivenUpError):
+            run(search, broken, 3)
+    assert run(search, broken, 3) is StopReason.EXHAUSTED
+
+
+def test_held_back_failures_are_recorded_before_the_first_value_and_at_the_end(path):
+    """Row 18: in the order in which they came, callbacks included."""
+    results, seen = iter([math.nan, None, 1.0, math.nan]), []
+
+    def note(search, trial):
+        seen.append((trial.number, trial.state, [t.state for t in search.trials]))
+
+    search = optimizer(initial=12, journal=path)
+    run(search, lambda p: next(results), 4, callbacks=[note])
+    assert seen == [
+        (0, "failed", ["failed", "pending", "pending"]),
+        (1, "failed", ["failed", "failed", "pending"]),
+        (2, "complete", ["failed", "failed", "complete"]),
+        (3, "failed", ["failed", "failed", "complete", "failed"]),
+    ]
+    search = optimizer(initial=12)
+    run(search, lambda p: math.nan, 2)  # fewer than would be given up
+    assert [t.state for t in search.trials] == ["failed"] * 2
+
+
+def test_a_run_broken_off_before_its_first_value_leaves_its_failures_pending():
+    """Row 18: whoever sees the first failure may press Ctrl-C at once."""
+    search = optimizer(initial=12)
+
+    def objective(params):
+        if len(search.trials) == 2:
+            raise KeyboardInterrupt
+        raise NameError
+
+    with pytest.raises(KeyboardInterrupt):
+        run(search, objective, 5)
+    assert [t.state for t in search.trials] == ["pending"] * 2
 
 
 def test_failures_after_a_success_do_not_end_a_run():
@@ -570,7 +645,7 @@ def test_workers_that_always_die_are_given_up():
     ):
         run(search, end_the_process, 9, batch=2, executor=workers)
     assert isinstance(given.value.__cause__.__cause__, BrokenProcessPool)
-    assert [t.state for t in search.trials] == ["failed"] * 3 + ["pending"]
+    assert [t.state for t in search.trials] == ["pending"] * 4
 
 
 class Fragile:

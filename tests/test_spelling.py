@@ -6,7 +6,8 @@ from dataclasses import is_dataclass
 import pytest
 
 import thomax
-from thomax import Float, Optimizer, maximize, minimize
+from thomax import Float, Optimizer, Pool, Space, maximize, minimize
+from thomax.spelling import nearest
 
 SPACE = {"x": Float(0, 1)}
 CLASSES = [
@@ -43,3 +44,39 @@ def test_a_misspelt_option_is_explained_before_anything_happens(tmp_path):
     assert not journal.exists()
     with pytest.raises(TypeError, match=r"run has no argument 'zzz': known are objective, trials"):
         Optimizer(SPACE).run(lambda p: 0.0, 3, zzz=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: Space(SPACE, constrain=any), "Space .* 'constrain': did you mean 'constraint'"),
+        (lambda: Pool([[1.0]], nmaes=["a"]), "Pool has no .* 'nmaes': did you mean 'names'"),
+        (lambda: Optimizer(SPACE).ask(number=2), "ask has no .* 'number': known are n"),
+        (lambda: Optimizer(SPACE).tell({"x": 0}, eror="no"), "tell has no .* mean 'error'"),
+        (lambda: Optimizer(SPACE).tell_all([], as_ran=True), "tell_all has no .* mean 'as_run'"),
+    ],
+)
+def test_a_misspelt_keyword_of_spaces_asking_and_telling_is_explained(wrong, sentence):
+    """Row 20: the calls of everybody's first script."""
+    with pytest.raises(TypeError, match=sentence):
+        wrong()
+
+
+@pytest.mark.parametrize("space", [{"learning_rate": Float(0, 1)}, Pool([[1.0]], names=["a"])])
+def test_a_misspelt_parameter_that_is_told_or_enqueued_is_explained(space):
+    """Row 20: as keywords are."""
+    optimizer = Optimizer(space)
+    meant, wrong = ("learning_rate", "lerning_rate")
+    if isinstance(space, Pool):
+        meant, wrong = ("index", "indx")
+    for call in (lambda p: optimizer.tell(p, 1.0), optimizer.enqueue):
+        with pytest.raises(ValueError, match=f"'{wrong}'.*: did you mean '{meant}'"):
+            call({wrong: 0})
+    assert not optimizer.trials
+
+
+def test_of_very_many_known_names_some_are_listed():
+    names = [f"parameter{n}" for n in range(5000)]
+    hint = nearest("zzz", names)
+    assert hint.startswith("known are parameter0, parameter1, ")
+    assert hint.endswith("parameter19, ... 5000 in all.")

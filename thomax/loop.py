@@ -1,9 +1,7 @@
 """The loop around ask and tell: batches, executors, progress, interruptions."""
 
-import os
 import sys
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import (
     ALL_COMPLETED,
@@ -22,14 +20,13 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
+from thomax.giving_up import Ended, FirstFailures, failure_of
 from thomax.space.parameters import copied, is_whole
 from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
 from thomax.workers import Here, Hired, Objective, Running, Threads, Workers
 
 Callback = Callable[[Any, Trial], None]
-_LONGEST = 300  # characters of an error that is shown
-_PACKAGE = os.path.dirname(__file__)  # noqa: PTH120 - as tracebacks have it
 
 
 class StopReason(StrEnum):
@@ -38,10 +35,6 @@ class StopReason(StrEnum):
     TRIALS = "trials"
     TIMEOUT = "timeout"
     EXHAUSTED = "exhausted"
-
-
-class GivenUpError(RuntimeError):
-    """The first trials of a run have all failed."""
 
 
 class Asker(Protocol):
@@ -64,6 +57,9 @@ class Asker(Protocol):
 
     def tell(self, trial: Trial, value: Any = None, *, error: Any = None) -> Trial:
         """Record a value."""
+
+    def enqueue(self, params: dict[str, Any]) -> None:
+        """Propose this point next."""
 
     def drop(self, trial: Trial) -> None:
         """Give up a trial."""
@@ -103,22 +99,28 @@ def run(
     before = 0 if total is None else finished
     length = None if trials is None else before + trials
     bar = tqdm(total=length, initial=before, disable=not progress, unit="trial")
-    failures = _Failures(give_up, show)
+    has_worked = any(t.state == "complete" for t in optimizer.trials)
+    failures = FirstFailures(give_up, show, has_worked=has_worked)
+
+    def record(outcomes: list[Ended]) -> None:
+        for outcome in outcomes:
+            told = _tell(optimizer, *outcome)
+            if told is None:
+                continue
+            bar.update()
+            bar.set_postfix_str(_best_so_far(optimizer))
+            for callback in callbacks:
+                callback(optimizer, replace(told, params=copied(told.params)))
 
     def finish(trial: Trial, value: Any, error: Exception | None) -> None:
-        told = _tell(optimizer, trial, value, error)
-        if told is None:
-            return
-        bar.update()
-        bar.set_postfix_str(_best_so_far(optimizer))
-        failures.count(told, error)
-        for callback in callbacks:
-            callback(optimizer, replace(told, params=copied(told.params)))
-        failures.require_fewer()
+        if _is_open(optimizer, trial):
+            record(failures.recordable(Ended(trial, value, error)))
+            failures.require_fewer(partial(_enqueue_once, optimizer))
 
     with bar, closing(_workers(objective, executor, batch)) as workers:
         supply = _Supply(optimizer, trials, deadline)
-        _evaluate(supply, workers, finish, batch, synchronous, show)
+        _evaluate(supply, workers, finish, batch, synchronous, show, failures)
+        record(failures.release())
     return supply.reason
 
 
@@ -153,45 +155,6 @@ class _Supply:
         return taken
 
 
-class _Failures:
-    """Show the first failure at once; a run that begins with nothing else is given up."""
-
-    def __init__(self, limit: int, show: Callable[[str], None]) -> None:
-        self._limit, self._show = limit, show
-        self._seen, self._is_any_complete = 0, False
-        self._last: tuple[Trial, Exception | None] | None = None
-
-    def count(self, trial: Trial, error: Exception | None) -> None:
-        if trial.state != "failed":
-            self._is_any_complete = True
-            return
-        self._seen, self._last = self._seen + 1, (trial, error)
-        if self._seen == 1:
-            self._show(f"thomax: trial {trial.number} failed: {_why(trial, error)}")
-
-    def require_fewer(self) -> None:
-        """Raise, if the first trials of the run have all failed."""
-        if self._is_any_complete or self._last is None or self._seen != self._limit:
-            return
-        trial, error = self._last
-        raise GivenUpError(
-            f"The first {self._seen} trials of this run have all failed, the last of them "
-            f"(trial {trial.number}) with {_why(trial, error)}. They are recorded as failed. If "
-            "the objective is to blame, mend it and begin a new search (another journal): this "
-            "one would avoid their points. Otherwise run again, or set give_up=0 to go on "
-            "whatever fails."
-        ) from error
-
-
-def _why(trial: Trial, error: Exception | None) -> str:
-    """Return in a line why a trial failed, and where the objective raised, if that is known."""
-    text = " ".join((trial.error or "").split())[:_LONGEST]
-    text = text if text.isprintable() else repr(text)[1:-1]  # it may hold a terminal's commands
-    frames = traceback.extract_tb(None if error is None else error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    return text + (f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else "")
-
-
 def _evaluate(
     supply: _Supply,
     workers: Workers,
@@ -199,11 +162,12 @@ def _evaluate(
     batch: int,
     synchronous: bool,
     show: Callable[[str], None],
+    failures: FirstFailures,
 ) -> None:
     """Keep `batch` evaluations running; whatever ends that, keep what they return."""
     running: Running = {}
     suspects: list[Trial] = []  # one of them killed a worker: each runs alone
-    settle = partial(_settle, supply.optimizer, running, show)
+    settle = partial(_settle, supply.optimizer, running, show, failures)
     try:
         try:
             while True:
@@ -277,6 +241,7 @@ def _settle(
     optimizer: Asker,
     running: Running,
     show: Callable[[str], None],
+    failures: FirstFailures,
     *,
     is_last: bool,
     is_waiting: bool = False,
@@ -297,20 +262,31 @@ def _settle(
         wait(running)
     for future, trial in [*running.items()]:
         if future.done():
-            _keep(optimizer, trial, show, is_last, future)
+            _keep(optimizer, trial, show, failures, is_last, future)
         elif hasattr(future, "add_done_callback"):
-            future.add_done_callback(partial(_keep_late, optimizer, trial, show))
+            future.add_done_callback(partial(_keep_late, optimizer, trial, show, failures))
         del running[future]
 
 
-def _keep_late(optimizer: Asker, trial: Trial, show: Callable[[str], None], future: Any) -> None:
+def _keep_late(
+    optimizer: Asker,
+    trial: Trial,
+    show: Callable[[str], None],
+    failures: FirstFailures,
+    future: Any,
+) -> None:
     """Record a value that came after the end of the run; an error may come from the end itself."""
     if not future.cancelled() and future.exception() is None:
-        _keep(optimizer, trial, show, True, future)
+        _keep(optimizer, trial, show, failures, True, future)
 
 
 def _keep(
-    optimizer: Asker, trial: Trial, show: Callable[[str], None], is_last: bool, future: Any
+    optimizer: Asker,
+    trial: Trial,
+    show: Callable[[str], None],
+    failures: FirstFailures,
+    is_last: bool,
+    future: Any,
 ) -> None:
     """Record what came of an evaluation, or show it in full: it may have taken hours."""
     raised = sys.exception()
@@ -320,6 +296,8 @@ def _keep(
     if not _is_open(optimizer, trial):
         return
     value = None if error else future.result()
+    if failures.is_holding and failure_of(value, error) is not None:
+        return
     try:
         _tell(optimizer, trial, value, error)
     except BaseException as refused:
@@ -372,6 +350,13 @@ def _tell(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -
         if _is_open(optimizer, trial):
             _told(optimizer, trial, value, error)
         raise
+
+
+def _enqueue_once(optimizer: Asker, trial: Trial) -> None:
+    """Propose the point of a failed trial again, unless it has failed before."""
+    failed = {t.number: repr(t.params) for t in optimizer.trials if t.state == "failed"}
+    if [*failed.values()].count(failed.get(trial.number, "")) == 1:
+        optimizer.enqueue(trial.params)
 
 
 def _is_open(optimizer: Asker, trial: Trial) -> bool:

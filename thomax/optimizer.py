@@ -11,7 +11,6 @@ import math
 import os
 import secrets
 import threading
-import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +40,7 @@ from thomax.storage.journal import Journal, Trial, read_header
 from thomax.storage.outcomes import MISSING, checked_outcome
 from thomax.storage.replay import History
 from thomax.suggest import Params, Policy, belief_policy, default_policy, shows_noise, suggest
+from thomax.user_warnings import warn
 from thomax.workers import Objective
 
 Outcome = tuple[Trial | int | Mapping[str, Any], float | None, str | None]
@@ -222,6 +222,7 @@ class Optimizer:
     @overload
     def ask(self, n: int) -> list[Trial]: ...
 
+    @spell_checked
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """Propose the next trial, or the next n: they are pending until told.
 
@@ -241,6 +242,7 @@ class Optimizer:
             )
         return proposed[0]
 
+    @spell_checked
     def tell(
         self,
         trial: Trial | int | Mapping[str, Any],
@@ -263,6 +265,7 @@ class Optimizer:
             # Algorithm 1, line 9; Algorithm 2, line 8
             return self._append({"tell": known, "value": number, "error": failure})
 
+    @spell_checked
     def tell_all(self, outcomes: Iterable[Outcome], *, as_run: bool = False) -> list[Trial]:
         """Record several outcomes in one write: all of them, or none if one is refused or fails.
 
@@ -369,10 +372,13 @@ class Optimizer:
             timeout: After so many seconds nothing new is started, and what runs is waited for.
             unfinished: Whether to "evaluate" trials that an earlier run left unfinished first, or
                 to "drop" them.
-            give_up: Raise an error if the first so many trials of this run all fail; 0 for never.
+            give_up: Raise an error if the first so many trials of this run all fail, and leave
+                them to the next run; 0 for never.
             progress: Whether to show a progress bar.
-            callbacks: Functions of (optimizer, trial), called after each trial.
+            callbacks: Functions of (optimizer, trial), called when a trial is recorded.
         """
+        if self._journal is not None and self._history.listed("pending"):
+            self._journal.require_writable()  # other trials are asked for, which says the same
         return run(
             self,
             objective,
@@ -579,11 +585,10 @@ class Optimizer:
                 "Tell each trial that `ask` returned exactly once."
             )
         if isinstance(trial, Trial) and self.space.with_labels(trial.params) != known.params:
-            warnings.warn(
+            warn(
                 f"Trial {number} was asked for with {known.params}, got one with {trial.params}: "
                 "what came of it counts for the former. Tell trials to the optimizer that they "
                 "are from, and evaluate copies of their params if you change them.",
-                stacklevel=3,
             )
         return known.number
 

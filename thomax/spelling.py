@@ -8,17 +8,22 @@ from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
+_MOST_LISTED = 20  # a space may have thousands of parameters
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint: the known name that may have been meant, or all known names.
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """Return a hint: the known name that may have been meant, or the known names.
 
     Example:
         >>> nearest("trails", ["trials", "batch"])
         "did you mean 'trials'?"
     """
     names = [*known]
-    close = difflib.get_close_matches(word, names, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}."
+    close = difflib.get_close_matches(str(word), names, 1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f", ... {len(names)} in all" if len(names) > _MOST_LISTED else ""
+    return f"known are {', '.join(names[:_MOST_LISTED])}{more}."
 
 
 def require_known(function: str, words: Iterable[str], known: Iterable[str]) -> None:

@@ -109,6 +109,91 @@ def test_a_row_that_contradicts_its_candidate_is_refused(thomax, pool):
     assert trials()[0].params["name"] == other
 
 
+def planned(thomax, pool, change):
+    """Return the lines of a plan for one candidate, with some cells changed, and a value."""
+    thomax("suggest", "lab/space.jsonl", "--space", pool(), "--csv", "plan.csv")
+    head, row = (line.split(",") for line in Path("plan.csv").read_text().splitlines())
+    cells = dict(zip(head, row, strict=True)) | {"value": "7"} | change(trials()[0].params)
+    Path("plan.csv").write_text(",".join(cells) + "\n" + ",".join(cells.values()) + "\n")
+    return ["tell", "lab/space.jsonl", "--from", "plan.csv"]
+
+
+def others(params):
+    return [n for n in ("aspirin", "caffeine", "menthol") if n != params["name"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda params: {"name": others(params)[0]},
+        lambda params: {"index": str(["aspirin", "caffeine", "menthol"].index(others(params)[0]))},
+    ],
+    ids=["name", "index"],
+)
+def test_a_plan_with_another_name_or_index_is_recorded_as_it_was_run(thomax, pool, change):
+    """Row 4: whoever changes one cell leaves those beside it as they were proposed."""
+    told = planned(thomax, pool, change)
+    meant = others(trials()[0].params)[0]
+    assert "but the row has " in thomax(*told).err
+    assert thomax(*told, "--as-run").code == 0
+    assert (trials()[0].params["name"], trials()[0].value) == (meant, 7)
+
+
+def test_a_plan_changed_to_no_candidate_says_what_to_correct(thomax, pool):
+    """Row 4: a name of one candidate, and the index of another."""
+    names = ["aspirin", "caffeine", "menthol"]
+
+    def change(params):
+        one, other = others(params)
+        return {"index": str(names.index(one)), "name": other}
+
+    told = planned(thomax, pool, change)
+    one, other = others(trials()[0].params)
+    done = thomax(*told, "--as-run")
+    assert (
+        f"the candidate with index {names.index(one)} has name = {one}, but the row has "
+        f"name = {other}: correct the index, or name." in done.err
+    )
+    assert trials()[0].state == "pending"
+
+
+def test_features_that_are_not_those_of_the_index_are_refused(thomax, pool):
+    """Row 4: also where no trial is named."""
+    thomax("suggest", "lab/space.jsonl", "--space", pool())
+    Path("r.csv").write_text("index,mass,value\n0,9,1\n")
+    done = thomax("tell", "lab/space.jsonl", "--from", "r.csv")
+    assert "index 0 has mass = 1.5, but the row has mass = 9.0: correct the index" in done.err
+
+
+def test_the_column_of_names_may_be_called_as_in_the_candidates_table(thomax, pool):
+    """Row 4: `compound` of candidates.csv is `name`, in tables, JSON lines and --params."""
+    thomax("suggest", "lab/space.jsonl", "--space", pool())
+    for file, text in [
+        ("r.csv", "compound,value\ncaffeine,1\n"),
+        ("s.csv", "compound;value\ncaffeine;2,5\n"),
+        ("r.jsonl", '{"params": {"compound": "caffeine"}, "value": 3}\n'),
+    ]:
+        Path(file).write_text(text)
+        assert thomax("tell", "lab/space.jsonl", "--from", file).code == 0
+    assert thomax("tell", "lab/space.jsonl", "--params", '{"compound": "caffeine"}', "4").code == 0
+    assert [t.value for t in trials() if t.params["name"] == "caffeine"][-4:] == [1, 2.5, 3, 4]
+    Path("r.csv").write_text("number,compound,value\n0,tea,1\n")
+    assert "but the row has name = tea" in thomax("tell", "lab/space.jsonl", "--from", "r.csv").err
+    Path("r.csv").write_text("name,compound,value\ncaffeine,caffeine,1\n")
+    done = thomax("tell", "lab/space.jsonl", "--from", "r.csv")
+    assert "line 2 needs one name of the candidate, got both 'name' and 'compound'" in done.err
+
+
+def test_a_column_of_names_called_number_stays_the_number_of_a_trial(thomax, pool):
+    thomax(
+        "suggest", "lab/space.jsonl", "--space",
+        pool(TABLE.replace("compound", "number"), FILE + '\nname = "number"'),
+    )  # fmt: skip
+    Path("r.csv").write_text("number,value\n0,1\n")
+    assert thomax("tell", "lab/space.jsonl", "--from", "r.csv").code == 0
+    assert trials()[0].value == 1
+
+
 def test_a_program_is_run_on_candidates(thomax, pool, program):
     """Row 21: it gets what the table says of a candidate."""
     source = "print(json.loads(os.environ['THOMAX_PARAMS'])['mass'])"

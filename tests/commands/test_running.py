@@ -193,6 +193,7 @@ def test_escape_codes_of_a_program_do_not_reach_the_terminal(thomax, space, prog
     shown = "\\x1b[2J\\x9b31m\\u202e\\x07gone\nnext"
     assert shown in done.err
     assert all(c.isprintable() for c in (done.out + done.err).replace("\n", ""))
+    assert thomax("run", "space.toml", "--give-up", "0", *program(source)).code == 1
     assert "\x1b[2J" in trials()[0].error  # the journal has what was printed
     source = "print('\\x1b[2J') if os.environ['THOMAX_TRIAL'] else 0"
     done = thomax("run", "space.toml", "--journal", "b.jsonl", *program(source))
@@ -238,11 +239,22 @@ def test_a_run_that_fails_from_the_start_is_given_up(thomax, space, program):
     done = thomax("run", space(trials=20), *failing)
     assert done.code == 1
     assert "the first trials of the run all failed" in done.err
-    assert "remove space.jsonl" in done.err
-    assert "mistyped" in done.err
-    assert len(trials()) == 3
+    assert "run the same command again, which evaluates them first" in done.err
+    assert "The last failure: the program ended with exit code 1\nmistyped" in done.err
+    assert [t.state for t in trials()] == ["pending"] * 3
     assert thomax("run", "space.toml", "--give-up", "0", "--trials", "8", *failing).code == 1
     assert len(trials()) == 8
+
+
+def test_a_mended_program_is_run_where_the_broken_one_failed(thomax, folder, program):
+    """Row 18: in a space of four points, none of which may be lost."""
+    Path("four.toml").write_text(
+        "trials = 4\n[parameters]\nn = {type = 'categorical', choices = [1, 2, 3, 4]}\n"
+    )
+    assert thomax("run", "four.toml", *program("sys.exit('mistyped')")).code == 1
+    source = "print(json.loads(os.environ['THOMAX_PARAMS'])['n'])"
+    assert thomax("run", "four.toml", *program(source)).code == 0
+    assert sorted(t.value for t in trials("four.jsonl")) == [1, 2, 3, 4]
 
 
 def test_failures_after_a_success_do_not_end_a_run(thomax, space, program):

@@ -341,3 +341,29 @@ def test_what_is_not_pending_is_not_dropped(thomax, asked, number):
     done = thomax("drop", "lab.jsonl", "1", number)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert trials() == before
+
+
+def test_json_lines_that_wait_for_their_value_are_skipped_like_empty_cells(tell, asked):
+    """Row 21: `null` is what a script writes where nothing was measured yet."""
+    lines = [
+        {"number": 0, "value": 0.5},
+        {"number": 1, "value": None},
+        {"number": 2, "value": None, "error": ""},
+        {"number": 3, "value": None, "error": "it broke"},
+    ]
+    done = tell("\n".join(map(json.dumps, lines)), name="r.jsonl")
+    assert done.out == "recorded 2 trials in lab.jsonl; skipped 2 rows without a value\n"
+    assert [t.state for t in trials()] == ["complete", "pending", "pending", "failed"]
+    assert "line 1 needs a value, or an error" in tell('{"number": 1}', name="r.jsonl").err
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("number,value\n0,n/a\n", "r.csv"), ('{"number": 0, "value": "n/a"}', "r.jsonl")],
+)
+def test_a_value_in_words_is_answered_with_the_column_of_errors(tell, asked, text, name):
+    """Row 21: a person who writes n/a wants to tell a failure."""
+    done = tell(text, name=name)
+    assert "got 'n/a': to tell that an evaluation failed, leave `value` empty and" in done.err
+    assert "write the reason in the column `error`." in done.err
+    assert {t.state for t in trials()} == {"pending"}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from thomax.cli.values import Failure, ValueRule, last_line
+from thomax.cli.values import ValueRule, last_line
+from thomax.storage.outcomes import Failure
 
 
 @pytest.mark.parametrize(

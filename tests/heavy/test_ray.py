@@ -385,8 +385,11 @@ def test_choices_among_tuples_and_lists_are_restored_into_a_blank_search(tmp_pat
 
 def test_choices_that_cannot_be_saved_are_mentioned_before_the_job():
     config = {"p": tune.choice([print, len])}
-    with pytest.warns(UserWarning, match=r"choices of 'p' cannot be saved, so Tuner\.restore"):
+    with pytest.warns(
+        UserWarning, match=r"choices of 'p' cannot be saved, so Tuner\.restore"
+    ) as caught:
         ThomaxSearch().set_search_properties("loss", "min", config)
+    assert caught[0].filename == __file__
 
 
 def test_the_saved_state_is_plain_json(tmp_path):
@@ -476,3 +479,9 @@ def test_a_list_that_was_suggested_may_be_changed():
         config = search.suggest(name)
         assert config["c"] in ([1, 2], [3])
         config["c"].clear()
+
+
+def test_a_misspelt_argument_is_explained():
+    """Row 20: of the search."""
+    with pytest.raises(TypeError, match=r"ThomaxSearch has no .* 'metrics': .* 'metric'\?"):
+        ThomaxSearch(metrics="loss")

@@ -199,8 +199,11 @@ def test_a_failing_model_falls_back_and_leaves_a_note():
 
     study = study_of(quick(policy=broken, n_startup_trials=1))
     study.add_trial(finished())
-    with pytest.warns(UserWarning, match=r"model failed \(FloatingPointError: no luck\)"):
+    with pytest.warns(
+        UserWarning, match=r"model failed \(FloatingPointError: no luck\)"
+    ) as caught:
         study.ask({"x": X})
+    assert caught[0].filename == __file__
     trial = study.trials[-1]
     assert trial.system_attrs["thomax:fallback"] == "FloatingPointError: no luck"
     assert -1 <= trial.params["x"] <= 1
@@ -282,3 +285,9 @@ def test_without_optuna_the_command_to_install_it_is_named():
         "thomax.integrations.optuna needs Optuna: pip install 'thomax[optuna]'",
         "thomax.integrations.optuna_studies needs Optuna: pip install 'thomax[optuna]'",
     ]
+
+
+def test_a_misspelt_argument_is_explained():
+    """Row 20: of the sampler."""
+    with pytest.raises(TypeError, match=r"ThomaxSampler has no .* 'sede': did you mean 'seed'\?"):
+        ThomaxSampler(sede=0)

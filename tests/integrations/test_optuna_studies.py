@@ -313,8 +313,11 @@ def test_a_trial_that_failed_before_it_had_asked_for_everything_is_completed():
 def test_trials_that_do_not_fit_are_named():
     study = optunas(6)
     added(study, "x", FloatDistribution(-5, 5), 1.0)  # c is missing
-    with pytest.warns(UserWarning, match=r"Trials \[6\] do not fit .* Parameter 'c' is missing"):
+    with pytest.warns(
+        UserWarning, match=r"Trials \[6\] do not fit .* Parameter 'c' is missing"
+    ) as caught:
         optimizer = from_study(study)
+    assert caught[0].filename == __file__
     assert len(optimizer.trials) == 6
 
 
@@ -334,3 +337,25 @@ def test_what_cannot_be_imported_is_refused():
 
 def _trial(distribution):
     return create_trial(value=0.0, params={"x": 1}, distributions={"x": distribution})
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+def test_choices_that_are_tuples_come_back_with_labels(storage):
+    """Row 20: Optuna's users choose among shapes of networks so."""
+
+    def objective(trial):
+        layers = trial.suggest_categorical("layers", [(64,), (64, 64), None])
+        if layers is None:
+            return 0.0
+        return len(layers) + trial.suggest_float("rate", 0, 1)
+
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(storage=storage, direction="maximize", sampler=sampler)
+    study.optimize(objective, n_trials=20)
+    search = from_study(study, seed=0)
+    assert [t.params for t in search.trials] == [t.params for t in study.trials]
+    assert [t.value for t in search.trials] == [t.value for t in study.trials]
+    layers = search.space.parameters["layers"]
+    assert [*layers.choices.values()] == [*study.trials[0].distributions["layers"].choices]
+    assert "None" not in search.space.parameters["rate"].when["layers"]
+    assert search.ask().params["layers"] in [*layers.choices.values()]

@@ -213,6 +213,7 @@ def test_failed_fits_count_as_failed_and_stand_in_cv_results(batch, scoring):
 def test_the_search_says_which_batches_failed_and_why():
     with pytest.warns(FitFailedWarning) as caught:
         search = hill_search(Hill(cliff=0.1), batch=1, random_state=far_start()).fit(X, Y)
+    assert caught[0].filename == __file__
     assert "All fits of candidates 0 to 0 failed" in str(caught[0].message)
     assert "ArithmeticError: too far" in str(caught[0].message)
     assert "ArithmeticError: too far" in search.optimizer_.trials[0].error
@@ -389,3 +390,12 @@ def test_an_empty_space_is_named():
     nowhere = Space({"x": Categorical([1.0, 2.0])}, constraint=lambda p: False)
     with pytest.raises(ValueError, match="constraint"):
         hill_search(space=nowhere, initial=0).fit(X, Y)
+
+
+def test_a_misspelt_argument_is_explained_and_clones_still_know_theirs():
+    """Row 20: scikit-learn reads the arguments of a search from its signature."""
+    with pytest.raises(TypeError, match=r"ThomaxSearchCV has no .* 'n_trails': .* 'n_trials'\?"):
+        ThomaxSearchCV(Ridge(), {"alpha": Float(0, 1)}, n_trails=3)
+    search = ThomaxSearchCV(Ridge(), {"alpha": Float(0, 1)}, n_trials=3)
+    assert clone(search).n_trials == 3
+    assert {"estimator", "space", "n_trials", "cv"} <= search.get_params(deep=False).keys()

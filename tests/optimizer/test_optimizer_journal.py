@@ -364,3 +364,17 @@ def test_a_journal_of_other_records_is_refused(path):
         optimizer(journal=path)
     Journal.open(path, header).close()  # the refusal has released the file
     assert caught.tb is not None  # though its traceback is still held
+
+
+def test_a_replaced_optimizer_does_not_evaluate_what_it_could_not_record(path):
+    """Row 19: unfinished trials need no `ask`, which would have refused."""
+    older = optimizer(journal=path)
+    older.ask(2)
+    evaluated = []
+    newer = optimizer(journal=path)
+    with pytest.raises(RuntimeError, match="opened again by a newer Optimizer"):
+        older.run(evaluated.append, 2, progress=False)
+    newer.close()
+    with pytest.raises(ValueError, match="must be open to append"):
+        newer.run(evaluated.append, 2, progress=False)
+    assert evaluated == []

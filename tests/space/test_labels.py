@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -151,3 +152,29 @@ def test_what_is_done_to_an_object_of_a_trial_stays_there():
     spoil(search.tell({"layers": [64, [32]], "x": 0.5}, 1.0).params["layers"])
     assert len(seen) == 12
     assert not any(is_spoilt(t.params["layers"]) for t in search.trials)
+
+
+@pytest.mark.parametrize("nest", [lambda a: a, lambda a: (a, {"b": [a]})], ids=["bare", "nested"])
+def test_an_array_among_the_choices_is_not_shared(nest):
+    """Row 9: what user code does to it would change the choice, and all later trials."""
+    array = np.array([0.0, np.nan])
+    search = Optimizer({"k": Categorical({"one": nest(array), "two": 2})}, Random(), seed=0)
+    array[0] = 5
+
+    def first(params):
+        return params["k"] if isinstance(params["k"], np.ndarray) else params["k"][0]
+
+    def objective(params):
+        if not isinstance(params["k"], int):
+            assert first(params)[0] == 0
+            first(params)[0] = 7
+        return 1.0
+
+    search.run(objective, 2, progress=False)
+    trial = next(t for t in search.trials if not isinstance(t.params["k"], int))
+    assert first(trial.params)[0] == 0
+    search.enqueue(trial.params)
+    asked = search.ask()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert search.tell(asked, 2.0).state == "complete"

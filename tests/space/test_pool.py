@@ -424,7 +424,7 @@ def with_hole(shape, place, hole=np.nan):
         ),
         (
             lambda: Pool(np.eye(2)).validate({"index": 0, "x": 1}),
-            "Unknown parameter 'x': a candidate of this pool has ['index'].",
+            "Unknown parameter 'x' of a candidate: known are index.",
         ),
     ],
 )

@@ -17,9 +17,10 @@ GOOD = {"optimiser": "sgd", "momentum": 0.25, "layers": 1}
     [
         (
             {"lr": 1},
-            "Unknown parameter 'lr': the space has ['optimiser', 'momentum', 'nesterov', "
-            "'layers', 'width_3']; check the spelling.",
+            "Unknown parameter 'lr': known are optimiser, momentum, nesterov, layers, width_3.",
         ),
+        ({"momentun": 1}, "Unknown parameter 'momentun': did you mean 'momentum'?"),
+        ({3: 1}, "Unknown parameter 3: known are optimiser, momentum, nesterov, layers, width_3."),
         ({"layers": ...}, "Parameter 'layers' is missing: give it a value."),
         ({"momentum": 2}, "Parameter 'momentum' needs a number from 0.0 to 1.0, got 2."),
         ({"momentum": math.nan}, "Parameter 'momentum' needs a number from 0.0 to 1.0, got nan."),
@@ -83,7 +84,7 @@ def test_params_must_be_a_mapping():
         ),
         (
             lambda: Space({"x": Bool(when={"y": 1})}),
-            "The condition of 'x' needs a parameter of the space, got 'y': the space has ['x'].",
+            "The condition of 'x' needs a parameter of the space, got 'y': known are x.",
         ),
         (
             lambda: Space({"x": Bool(when={"y": 1}), "y": Float(0, 1)}),

@@ -14,7 +14,15 @@ from thomax.spelling import nearest
 _KEYS = ("file", "name")
 
 
-def read_pool(where: str, folder: Path, table: Any) -> Pool:
+class TablePool(Pool):
+    """A pool that remembers which column of its table has the candidates' names, if one has."""
+
+    def __init__(self, table: Any, names: list[str] | None, name_column: str | None) -> None:
+        super().__init__(table, names=names)
+        self.name_column = name_column
+
+
+def read_pool(where: str, folder: Path, table: Any) -> TablePool:
     """Read the pool that a table of a space file describes; its path is relative to the folder.
 
     Args:
@@ -39,7 +47,7 @@ def read_pool(where: str, folder: Path, table: Any) -> Pool:
     except ImportError as error:
         raise ImportError("A pool in a file needs pandas: pip install thomax[table]") from error
     try:
-        return Pool(pd.DataFrame(columns), names=names)
+        return TablePool(pd.DataFrame(columns), names, table.get("name"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from thomax.cli.processes import Ended, Processes
 from thomax.cli.program import Program
-from thomax.cli.values import Failure, ValueRule, last_line
+from thomax.cli.values import ValueRule, last_line
+from thomax.storage.outcomes import Failure
 
 _LONGEST_ERROR = 1000  # characters that a journal keeps of an error
 

@@ -4,21 +4,19 @@ import difflib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from thomax.cli.numbers import number_in, whole_in
-from thomax.cli.points import Points
+from thomax.cli.points import RESERVED, Points
 from thomax.cli.sheets import Sheet, decoded, read_sheet
-from thomax.cli.texts import as_text
+from thomax.cli.texts import shown
 from thomax.optimizer import Optimizer
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
-
-RESERVED = ("number", "value", "error")  # columns of a table that are no parameters
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,9 @@ def tell_outcomes(
     """
     teller = _Teller(optimizer, as_run, allow_repeats)
     for outcome in outcomes:
+        params = teller.points.canonical(outcome.where, outcome.params)
         try:
-            teller.take(outcome)
+            teller.take(replace(outcome, params=params))
         except ValueError as error:
             raise ValueError(f"{outcome.where}: {error} Nothing was recorded.") from None
     return Told(optimizer.tell_all(teller.chosen, as_run=as_run), teller.before)
@@ -81,7 +80,7 @@ class _Teller:
     """Sort outcomes into those to record and those that the search has already."""
 
     def __init__(self, optimizer: Optimizer, as_run: bool, allow_repeats: bool) -> None:
-        self._points = Points(optimizer.space)
+        self.points = Points(optimizer.space)
         self._trials = {t.number: t for t in optimizer.trials}
         self._as_run = as_run
         self._taken: set[int] = set()
@@ -100,7 +99,7 @@ class _Teller:
         value, error = checked_outcome(outcome.value, outcome.error)
         target: Trial | dict[str, Any]
         if outcome.number is None:
-            params = self._points.complete(outcome.params)
+            params = self.points.complete(outcome.params)
             key = _identity(params, value, error)
             is_recorded = self._recorded[key] > 0
             self._recorded[key] -= is_recorded
@@ -133,11 +132,11 @@ class _Teller:
                 f"pending are {left or 'none'}."
             )
         self._taken.add(trial.number)
-        different = self._points.differences(trial.params, outcome.params)
+        different = self.points.differences(trial.params, outcome.params)
         if not different:
             return trial
         if self._as_run and trial.state == "pending":
-            params = self._points.complete(outcome.params, outcome.columns, trial.params)
+            params = self.points.complete(outcome.params, outcome.columns, trial.params)
             return Trial(trial.number, params)
         asked = {name: trial.params.get(name, "nothing") for name in different}
         way_on = (
@@ -146,8 +145,8 @@ class _Teller:
             else "it was recorded so before."
         )
         raise ValueError(
-            f"trial {trial.number} was proposed with {_shown(asked)}, but the row has "
-            f"{_shown(different)}: {way_on}"
+            f"trial {trial.number} was proposed with {shown(asked)}, but the row has "
+            f"{shown(different)}: {way_on}"
         )
 
 
@@ -169,34 +168,41 @@ def _require_same(trial: Trial, value: float | None, error: str | None) -> None:
         )
 
 
-def _shown(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {as_text(value)[:80]}" for name, value in params.items())
-
-
 # Reading
+
+_FAILURES = "leave `value` empty and write the reason in the column `error`"
 
 
 def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
     """Read a file: on each line a `number` or `params`, and a `value` or an `error`.
 
-    In a CSV file every parameter has a column of its own, and rows without a value or an error
-    are left out.
+    In a CSV file every parameter has a column of its own. Rows whose value is empty, or null,
+    and which have no error are left out.
     """
     kind = path.suffix.lower()
     if kind not in (".csv", ".jsonl"):
         raise ValueError(f"--from needs a file that ends in .csv or .jsonl, got {path}.")
     points = Points(space)
     if kind == ".jsonl":
-        found = [_json_outcome(f"{path}, line {n}", row) for n, row in _json_rows(path)]
+        rows = [*_json_rows(path)]
+        told = [(n, row) for n, row in rows if not _is_blank(row)]
+        found = [_json_outcome(f"{path}, line {n}", row) for n, row in told]
         for outcome in found:
             if outcome.number is not None:
                 _require_no_near_names(outcome.where, outcome.params, points)
-        return Outcomes(found)
-    return _sheet_outcomes(read_sheet(path, {*RESERVED, *points.names}), points)
+        return Outcomes(found, len(rows) - len(told))
+    known = {*RESERVED, *points.names, points.name_column or "name"}
+    return _sheet_outcomes(read_sheet(path, known), points)
 
 
-def value_in(text: Any, where: str) -> float:
-    """Return a value as a number; nan stands for a failed evaluation."""
+def value_in(text: Any, where: str, failures: str) -> float:
+    """Return a value as a number; nan stands for a failed evaluation.
+
+    Args:
+        text: What was given as value.
+        where: How an error names its place.
+        failures: What to do to tell that an evaluation failed.
+    """
     try:
         number = number_in(text) if isinstance(text, str) else text
         if isinstance(number, bool) or not isinstance(number, int | float):
@@ -204,8 +210,8 @@ def value_in(text: Any, where: str) -> float:
         return float(number)
     except (TypeError, OverflowError):
         raise ValueError(
-            f"{where} needs a number as value, got {str(text)[:80]!r}: a failed trial has an "
-            "error instead."
+            f"{where} needs a number as value, got {str(text)[:80]!r}: to tell that an "
+            f"evaluation failed, {failures}."
         ) from None
 
 
@@ -220,8 +226,13 @@ def _json_outcome(where: str, row: Mapping[str, Any]) -> Outcome:
         raise ValueError(
             f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
         )
-    read = None if value is None else value_in(value, where)
+    read = None if value is None else value_in(value, where, _FAILURES)
     return Outcome(where, number, read, error, params, (*params,))
+
+
+def _is_blank(row: Mapping[str, Any]) -> bool:
+    """Return whether a line waits for its value, like a row of a table with an empty cell."""
+    return row.get("value", 0) in (None, "") and row.get("error") in (None, "")
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -264,10 +275,11 @@ def _row_outcome(sheet: Sheet, points: Points, where: str, row: Mapping[str, str
     read = None
     if value:
         found = sheet.number(value)
-        read = value_in(value if found is None else found, where)
+        read = value_in(value if found is None else found, where, _FAILURES)
     if number is not None:
         _require_no_near_names(where, sheet.columns, points)
     columns = tuple(n for n in sheet.columns if n in points.names and n not in RESERVED)
+    row = points.canonical(where, row)
     params = _params(sheet, row, points, with_number=number is not None)
     return Outcome(where, number, read, error or None, params, columns)
 

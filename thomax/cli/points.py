@@ -5,13 +5,16 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any
 
-from thomax.cli.texts import as_text
+from thomax.cli.candidates import TablePool
+from thomax.cli.texts import as_text, shown
 from thomax.space.parameters import Categorical, Float, Int, Ordinal, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.spelling import nearest
 
 _SHOWN = 1e-5  # relative difference between a number and the six digits that tables show of it
 Reader = Callable[[str], float | None]  # of the number in a cell
+RESERVED = ("number", "value", "error")  # columns of a table that are no parameters
 
 
 class Points:
@@ -28,6 +31,19 @@ class Points:
     def __init__(self, space: Space | Pool) -> None:
         self.space = space
         self.names = [*(space.parameters if isinstance(space, Space) else space.params([0])[0])]
+        column = space.name_column if isinstance(space, TablePool) else None
+        self.name_column = None if column in (*self.names, *RESERVED) else column
+
+    def canonical(self, where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row with `name` for what the candidates' own table calls their names."""
+        if self.name_column is None or self.name_column not in row:
+            return dict(row)
+        if "name" in row:
+            raise ValueError(
+                f"{where} needs one name of the candidate, got both 'name' and "
+                f"{self.name_column!r}, which mean the same: remove one of them."
+            )
+        return {"name" if key == self.name_column else key: cell for key, cell in row.items()}
 
     def value(self, name: str, text: str, number: Reader) -> Any:
         """Return the value that a cell stands for; what is none is left for checks to refuse."""
@@ -54,17 +70,31 @@ class Points:
     def complete(
         self, row: Mapping[str, Any], columns: Collection[str] = (), rest: Mapping[str, Any] = {}
     ) -> dict[str, Any]:
-        """Return the whole point that a row is about; `rest` is what it has no columns for."""
+        """Return the whole point that a row is about; `rest` is what it has no columns for.
+
+        Of a candidate that was proposed, `rest`, only the cells that were changed count: who
+        writes another name leaves the index and the features of the row as they were.
+        """
         if isinstance(self.space, Pool):
-            return self.space.validate(row if "index" in row else self._candidate(row))
+            return self._candidate(self.differences(rest, row) if rest else row)
         others = {name: value for name, value in rest.items() if name not in columns}
         return self.space.validate(others | {**row})
 
     def _candidate(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if unknown := [name for name in row if name not in self.names]:
             raise ValueError(
-                f"Unknown column {unknown[0]!r}: a candidate has {', '.join(self.names)}."
+                f"Unknown column {unknown[0]!r} of a candidate: {nearest(unknown[0], self.names)}"
             )
+        assert isinstance(self.space, Pool)
+        if "index" in row:
+            candidate = self.space.validate({"index": row["index"]})
+            if different := self.differences(candidate, row):
+                own = {name: candidate[name] for name in different}
+                raise ValueError(
+                    f"the candidate with index {candidate['index']} has {shown(own)}, but the row "
+                    f"has {shown(different)}: correct the index, or {', '.join(different)}."
+                )
+            return candidate
         found = [c for c in self._candidates if not self.differences(c, row)] if row else []
         if len(found) != 1:
             raise ValueError(

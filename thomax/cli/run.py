@@ -83,13 +83,13 @@ def run(options: argparse.Namespace) -> int:
         journal=journal,
     ) as optimizer:
         progress = not options.no_progress and sys.stderr.isatty()
-        stopped = supervise(optimizer, evaluation, settings, progress)
+        stopped, failure = supervise(optimizer, evaluation, settings, progress)
         header = {"direction": optimizer.direction, "seed": optimizer.seed}
         found = {"stopped": stopped, **summary(journal, header, optimizer.trials)}
         trials = optimizer.trials
     best = found["best"]
     found["command"] = program.line(best["params"], best["number"]) if best else None
-    code, why = _ending(found, trials)
+    code, why = _ending(found, trials, failure)
     with suppress(BrokenPipeError):  # whoever reads may be gone: how it ended stays the same
         say(json.dumps(found) if options.json else _text(found, trials, logs))
         if why:
@@ -117,19 +117,19 @@ def _settings(options: argparse.Namespace, file: SpaceFile) -> dict[str, Any]:
     return found
 
 
-def _ending(found: dict[str, Any], trials: list[Trial]) -> tuple[int, str]:
+def _ending(found: dict[str, Any], trials: list[Trial], failure: str) -> tuple[int, str]:
     """Return the exit code and what it is about."""
-    journal, counts = found["journal"], found["counts"]
+    counts = found["counts"]
     failed = [t.error or "" for t in trials if t.state == "failed"]
     if found["stopped"] == "interrupted":
         count = counts["pending"]
         pending = f" with {count} trial{'' if count == 1 else 's'} pending" if count else ""
         return 130, f"stopped{pending}; the same command goes on from here"
     if found["stopped"] == "failures":
-        again = f"remove {journal} and " if found["best"] is None else ""
         return 1, (
-            "stopped, because the first trials of the run all failed; mend the program, "
-            f"then {again}run the same command again. The last failure: {failed[-1]}"
+            "stopped, because the first trials of the run all failed; mend the program, then run "
+            "the same command again, which evaluates them first (--give-up 0 goes on whatever "
+            f"fails). The last failure: {failure}"
         )
     if found["best"] is None:
         reason = f"; the last failure: {failed[-1]}" if failed else ""

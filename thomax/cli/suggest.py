@@ -9,8 +9,7 @@ from pathlib import Path
 
 from thomax.cli.journals import add_shared, open_again, open_new, opened_in_turn
 from thomax.cli.numbers import whole_flag
-from thomax.cli.outcomes import RESERVED
-from thomax.cli.points import Points
+from thomax.cli.points import RESERVED, Points
 from thomax.cli.sheets import write_sheet
 from thomax.cli.summaries import param_cells
 from thomax.cli.texts import say, table

@@ -7,16 +7,20 @@ from typing import Any
 
 from thomax.cli.evaluation import Evaluation
 from thomax.cli.signals import stopped_like_by_ctrl_c, undisturbed
-from thomax.cli.values import Failure
-from thomax.loop import GivenUpError, run, show_on_stderr
+from thomax.giving_up import GivenUpError
+from thomax.loop import run, show_on_stderr
 from thomax.optimizer import Optimizer
 from thomax.storage.journal import Trial
+from thomax.storage.outcomes import Failure
 
 
 def supervise(
     optimizer: Optimizer, evaluation: Evaluation, settings: dict[str, Any], progress: bool
-) -> str:
-    """Evaluate trials, and return why that ended; whatever happens, no program outlives it."""
+) -> tuple[str, str]:
+    """Evaluate trials; return why that ended, and if it was given up the last failure.
+
+    Whatever happens, no program outlives it.
+    """
     jobs = settings["jobs"]
     stopped = threading.Event()
 
@@ -30,7 +34,7 @@ def supervise(
     threads = ThreadPoolExecutor(jobs)
     try:
         with stopped_like_by_ctrl_c():
-            return run(
+            reason = run(
                 _Numbered(optimizer),
                 evaluate,
                 None,
@@ -45,10 +49,11 @@ def supervise(
                 callbacks=[],
                 show=show_on_stderr,
             )
+        return reason, ""
     except KeyboardInterrupt:
-        return "interrupted"
-    except GivenUpError:
-        return "failures"
+        return "interrupted", ""
+    except GivenUpError as error:
+        return "failures", error.last
     finally:
         with undisturbed():
             stopped.set()
@@ -78,8 +83,10 @@ class _Numbered:
         return [_job(trial) for trial in self.optimizer.ask(n)]
 
     def tell(self, trial: Trial, value: Any = None, *, error: Any = None) -> Trial:
-        reason = str(error) if isinstance(error, Failure) else error
-        return self.optimizer.tell(trial.number, value, error=reason)
+        return self.optimizer.tell(trial.number, value, error=error)
+
+    def enqueue(self, params: dict[str, Any]) -> None:
+        self.optimizer.enqueue(params["params"])
 
     def drop(self, trial: Trial) -> None:
         self.optimizer.drop(trial.number)

@@ -101,7 +101,7 @@ def _outcomes(options: argparse.Namespace, space: Space | Pool) -> Outcomes:
     trial, *values = options.params or options.outcome
     if len(values) != (options.failed is None):
         raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
-    value = value_in(values[0], "tell") if values else None
+    value = value_in(values[0], "tell", "give --failed REASON") if values else None
     if options.params:
         return Outcomes([Outcome("tell", None, value, options.failed, _params(trial))])
     return Outcomes([Outcome("tell", _number(trial), value, options.failed)])

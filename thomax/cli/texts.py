@@ -43,6 +43,16 @@ def cell(value: Any) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
+def shown(params: Mapping[str, Any]) -> str:
+    """Return params for a sentence.
+
+    Example:
+        >>> shown({"x": 0.5, "fast": True})
+        'x = 0.5, fast = true'
+    """
+    return ", ".join(f"{name} = {as_text(value)[:80]}" for name, value in params.items())
+
+
 def table(rows: Sequence[Mapping[str, str]]) -> str:
     """Return rows as aligned text, a column for each key in the order of appearance.
 

@@ -9,10 +9,7 @@ from typing import Any
 
 from thomax.cli.numbers import number_in
 from thomax.cli.program import NUMBER
-
-
-class Failure(Exception):  # noqa: N818 - it is the trial that failed, not us
-    """Why an evaluation has no value."""
+from thomax.storage.outcomes import Failure
 
 
 @dataclass(frozen=True)

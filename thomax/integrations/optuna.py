@@ -8,7 +8,6 @@ if it had never stopped.
 import math
 import secrets
 import threading
-import warnings
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +40,9 @@ from thomax.model.data import Data
 from thomax.search.settings import Search
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
+from thomax.spelling import spell_checked
 from thomax.suggest import Policy, default_policy, suggest
+from thomax.user_warnings import warn
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
 _SPREAD = 4  # draws of which a worker that has given up a point takes any
@@ -71,6 +72,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         True
     """
 
+    @spell_checked
     def __init__(
         self,
         *,
@@ -193,9 +195,9 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
             except Exception as error:  # a run of days must not end because a model fails
                 reason = f"{type(error).__name__}: {error}"
                 record_fallback(study, trial, reason)
-                warnings.warn(
+                warn(
                     f"Trial {trial.number} is quasi-random, because the model failed ({reason}).",
-                    stacklevel=2,
+                    through=("optuna",),
                 )
         seen = set(view.space.index(exclude)) if view.space.is_finite else set()
         point = quasi_random_point(view.space, self._design_seed, trial.number, seen)

@@ -12,7 +12,6 @@ The study keeps the description of the space and every trial its thomax number a
 
 import math
 import os
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,11 +31,13 @@ from optuna.trial import TrialState
 from thomax.integrations._optuna_space import inferred_conditions
 from thomax.integrations._optuna_trials import is_feasible, observed_value, pending_params
 from thomax.optimizer import Optimizer
-from thomax.space.parameters import Categorical, Float, Int, Parameter
+from thomax.space.parameters import Categorical, Float, Int, Parameter, Scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.spelling import spell_checked
 from thomax.storage.journal import Journal, Trial
 from thomax.storage.replay import History
+from thomax.user_warnings import warn
 
 _SPACE = "thomax:space"
 _NUMBER = "thomax:number"
@@ -50,6 +51,7 @@ _STATES = {
 }
 
 
+@spell_checked
 def to_study(
     source: Optimizer | str | os.PathLike[str],
     study: Any = None,
@@ -97,7 +99,8 @@ def from_study(study: Any, **options: Any) -> Optimizer:
 
     `options` are those of Optimizer. Unless they hold a `space` it is the one that `to_study`
     described, else the widest that the trials used, with conditions guessed from which parameters
-    they used together. With a `journal` the trials are written to it.
+    they used together; choices that are no texts, numbers, bools or None get labels, as in
+    `Categorical({"(64, 64)": (64, 64)})`. With a `journal` the trials are written to it.
 
     Example:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -126,9 +129,8 @@ def from_study(study: Any, **options: Any) -> Optimizer:
     left_out = {number: why for number, why in refusals.items() if why is not None}
     if left_out:
         why = next(iter(left_out.values()))
-        warnings.warn(
+        warn(
             f"Trials {[*left_out]} do not fit the space: left them out. (The first: {why})",
-            stacklevel=2,
         )
     return optimizer
 
@@ -295,7 +297,8 @@ def _inferred_space(trials: list[Any]) -> Space:
             "such as space={'x': Float(0, 1)}."
         )
     parameters = {name: _widest(name, used[name]) for name in sorted(used)}
-    points = [t.params for t in trials if t.state == TrialState.COMPLETE]
+    free = Space(parameters)  # conditions name labels, not objects
+    points = [free.with_labels(t.params) for t in trials if t.state == TrialState.COMPLETE]
     for name, when in inferred_conditions(parameters, points).items():
         parameters[name] = replace(parameters[name], when=when)
     return Space(parameters)
@@ -310,7 +313,7 @@ def _widest(name: str, distributions: list[Any]) -> Parameter:
             f"{sorted(kind.__name__ for kind in kinds)}: pass a space without it."
         )
     if kinds == {CategoricalDistribution}:
-        return Categorical([*dict.fromkeys(c for d in distributions for c in d.choices)])
+        return _choices([c for d in distributions for c in d.choices])
     low, high = min(d.low for d in distributions), max(d.high for d in distributions)
     if low == high:
         return Categorical([low])
@@ -320,6 +323,16 @@ def _widest(name: str, distributions: list[Any]) -> Parameter:
     if kinds == {IntDistribution}:
         return Int(low, high, log=log, step=step or 1)
     return Float(low, high, log=log, step=step)
+
+
+def _choices(choices: list[Any]) -> Categorical:
+    """Return a parameter of these choices; those of a kind that a journal cannot hold get labels.
+
+    Optuna only warns of tuples and other objects.
+    """
+    if all(isinstance(choice, Scalar) for choice in choices):
+        return Categorical([*dict.fromkeys(choices)])
+    return Categorical({repr(choice): choice for choice in choices})
 
 
 def _copy_or_refuse(optimizer: Optimizer, trial: Any) -> str | None:

@@ -7,7 +7,6 @@ Tried with Ray 2.60.
 
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,8 +17,10 @@ from thomax.search.settings import Search
 from thomax.space.parameters import python_scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.spelling import spell_checked
 from thomax.storage.journal import Trial
 from thomax.suggest import Policy
+from thomax.user_warnings import warn
 
 try:
     from ray.tune.result import DEFAULT_METRIC
@@ -59,6 +60,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
     _metric: str | None
     _mode: str | None
 
+    @spell_checked
     def __init__(
         self,
         space: Space | Pool | Mapping[str, Any] | None = None,
@@ -254,10 +256,10 @@ def _warn_about_objects(layout: Layout) -> None:
     """Say before the job what `Tuner.restore` says after it: it does not bring the space back."""
     for name, text in layout.describe()["choices"].items():
         if text is None:
-            warnings.warn(
+            warn(
                 f"The choices of {name!r} cannot be saved, so Tuner.restore will not work: "
                 "give the domains to ThomaxSearch(space=...), or choose among names.",
-                stacklevel=3,
+                through=("ray",),
             )
 
 

@@ -7,7 +7,6 @@ from the scores of those before. Tried with scikit-learn 1.9.
 import copy
 import math
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,8 +16,10 @@ from thomax.optimizer import Optimizer
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
+from thomax.spelling import spell_checked
 from thomax.storage.journal import Trial
 from thomax.suggest import Policy
+from thomax.user_warnings import warn
 
 try:
     from sklearn.exceptions import FitFailedWarning
@@ -53,6 +54,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         True
     """
 
+    @spell_checked
     def __init__(
         self,
         estimator: Any,
@@ -169,10 +171,10 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         self, optimizer: Optimizer, trials: Sequence[Trial], error: Exception
     ) -> None:
         first, last = trials[0].number, trials[-1].number
-        warnings.warn(
+        warn(
             f"All fits of candidates {first} to {last} failed; the search goes on.\n{error}",
             FitFailedWarning,
-            stacklevel=2,
+            through=("sklearn", "joblib"),
         )
         for trial in trials:
             self._unfitted[trial.number] = trial.params

@@ -13,7 +13,6 @@ read and placed again is the same bit for bit, so a replayed journal is the same
 import math
 import numbers
 import reprlib
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -27,6 +26,7 @@ from thomax.space.encoding import Array as Array  # for spaces
 from thomax.space.encoding import Codes as Codes
 from thomax.space.encoding import Grid, Interval, LogGrid, OneHot, Scale
 from thomax.spelling import spell_checked
+from thomax.user_warnings import warn
 
 Scalar = str | int | float | bool | None
 
@@ -409,12 +409,12 @@ def python_scalar(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Copy dicts, lists, tuples and sets all the way down; leave anything else alone."""
+    """Copy dicts, lists, tuples, sets and arrays all the way down; leave anything else alone."""
     if type(value) is dict:
         return {key: copied(inner) for key, inner in value.items()}
     if type(value) in (list, tuple, set):
         return type(value)(copied(inner) for inner in value)
-    return value
+    return value.copy() if type(value) is np.ndarray else value
 
 
 def shortened(values: Sequence[Any], most: int = 8) -> str:
@@ -454,21 +454,25 @@ def identity(value: Scalar) -> tuple[bool, Scalar]:
 
 def _warn_of_lower_end(parameter: Float | Int, last: float) -> None:
     p, kind = parameter, type(parameter).__name__
-    warnings.warn(
+    warn(
         f"{kind}({p.low}, {p.high}, step={p.step}) ends at {last}: {p.high} is not {p.low} plus a "
-        f"multiple of {p.step}. Write high={last}, or choose another step.",
-        stacklevel=6 if isinstance(p, Float) else 5,  # the line that made the parameter
+        f"multiple of {p.step}. Write high={last}, or choose another step."
     )
 
 
 def _alike(a: Any, b: Any) -> bool:
     """Return whether two objects are the same or equal; those that cannot be compared are not."""
-    if a is b:
-        return True
+    if a is b or type(a) is not type(b):
+        return a is b
+    if type(a) is dict:
+        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
+    if type(a) in (list, tuple):
+        return len(a) == len(b) and all(map(_alike, a, b))
     try:
-        return type(a) is type(b) and bool(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
-        )
+        if isinstance(a, np.ndarray):  # a copy is alike also where it holds nan
+            is_copy = a.dtype == b.dtype != object and a.tobytes() == b.tobytes()
+            return np.array_equal(a, b) or (is_copy and a.shape == b.shape)
+        return bool(a == b)
     except Exception:
         return False
 

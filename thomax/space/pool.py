@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thomax.space.numbering import Indices, checked_indices
 from thomax.space.parameters import identity, python_scalar
+from thomax.spelling import nearest, spell_checked
 
 Features = NDArray[np.float32]
 
@@ -28,6 +29,7 @@ ELEMENTS_AT_ONCE = 2**18  # numbers converted to float64 at a time: 2 MB
 MOST_ONE_HOT_VALUES = 1000
 
 
+@spell_checked
 class Pool:
     """Choose among candidates whose features are known.
 
@@ -109,8 +111,8 @@ class Pool:
         unknown = [key for key in params if key != "index" and key not in self._shown]
         if unknown:
             raise ValueError(
-                f"Unknown parameter {unknown[0]!r}: a candidate of this pool has "
-                f"{['index', *self._shown]}."
+                f"Unknown parameter {unknown[0]!r} of a candidate: "
+                f"{nearest(unknown[0], ['index', *self._shown])}"
             )
         index = params["index"] if "index" in params else self._index_called(params)
         index = python_scalar(index)

@@ -29,11 +29,11 @@ from thomax.space.parameters import (
     Codes,
     Ordinal,
     Parameter,
-    shortened,
 )
 from thomax.space.parameters import Float as Float  # for the examples
 from thomax.space.perturbation import perturbed
 from thomax.space.pool import Pool
+from thomax.spelling import nearest, spell_checked
 
 Params = dict[str, Any]
 Constraint = Callable[[Params], Any] | None
@@ -59,6 +59,7 @@ class Block:
     levels: Array | None
 
 
+@spell_checked
 class Space:
     """Place named parameters in the cube [-1, 1]^d, and read points of the cube.
 
@@ -359,10 +360,7 @@ class Space:
             raise TypeError(f"params needs a mapping from names to values, got {params!r}.")
         for name in params:
             if name not in self.parameters:
-                raise ValueError(
-                    f"Unknown parameter {name!r}: the space has "
-                    f"{shortened([*self.parameters])}; check the spelling."
-                )
+                raise ValueError(f"Unknown parameter {name!r}: {nearest(name, self.parameters)}")
         codes: dict[str, float] = {}
         for name, conditions in self._conditions.items():
             is_active = all(codes.get(parent) in levels for parent, levels in conditions.items())
@@ -501,7 +499,7 @@ def _checked_conditions(
         if parent not in parameters:
             raise ValueError(
                 f"The condition of {name!r} needs a parameter of the space, got {parent!r}: "
-                f"the space has {shortened([*parameters])}."
+                f"{nearest(parent, parameters)}"
             )
         parameter = parameters[parent]
         if math.isinf(parameter.scale.count):

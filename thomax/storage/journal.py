@@ -19,7 +19,6 @@ import json
 import os
 import reprlib
 import shutil
-import warnings
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from thomax.storage.records import (
     scan,
     strict_json,
 )
+from thomax.user_warnings import warn
 
 FORMAT = "thomax-journal"
 VERSION = 1
@@ -135,9 +135,7 @@ class Journal:
         if not records:
             raise ValueError(_no_journal(journal.path))
         if tail.endswith(b"\n"):  # else somebody may be writing it
-            warnings.warn(
-                f"Journal {path} ends in a damaged line, which is left out.", stacklevel=2
-            )
+            warn(f"Journal {path} ends in a damaged line, which is left out.")
         journal.header, *journal.records = records
         return journal
 
@@ -154,6 +152,11 @@ class Journal:
                 )
             self._require_unchanged(fd)
             self._write(fd, line, [entry.record])
+
+    def require_writable(self) -> None:
+        """Raise what `append` would: for who is about to evaluate something for hours."""
+        with self._claim.lock:
+            self._require_unchanged(self._writable())
 
     def close(self) -> None:
         """Release the file and its lock; closing twice is fine."""
@@ -368,9 +371,8 @@ def _move_torn_tail(path: Path, fd: int, end: int, tail: bytes) -> None:
     size = os.fstat(fd).st_size - end
     os.ftruncate(fd, end)
     os.fsync(fd)
-    warnings.warn(
+    warn(
         f"Journal {path} ended in a {kind} line: moved its {size} bytes to {torn}.",
-        stacklevel=4,
     )
 
 

@@ -14,12 +14,13 @@ import os
 import stat
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from thomax.user_warnings import warn
 
 BINARY: int = getattr(os, "O_BINARY", 0)
 _LOCKED_BYTE = 2**31 - 2  # Windows forbids to read a locked byte: this one is beyond any journal
@@ -155,10 +156,9 @@ def _is_locked(path: Path, fd: int, seconds: float) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        warnings.warn(
+        warn(
             f"Journal {path} could not be locked ({error.strerror}):"
-            " make sure that no second process writes to it.",
-            stacklevel=7,  # who opens the journal
+            " make sure that no second process writes to it."
         )
     with contextlib.suppress(FileNotFoundError):
         # A repair that finished just now has put another file in this one's place.

@@ -9,6 +9,10 @@ import numpy as np
 MISSING: Any = object()  # no value was passed: None is one, and means a failure
 
 
+class Failure(Exception):  # noqa: N818 - it is the evaluation that failed, not us
+    """Why an evaluation has no value, in words that need no type of error before them."""
+
+
 def checked_outcome(
     value: Any, error: str | BaseException | None
 ) -> tuple[float | None, str | None]:
@@ -23,7 +27,8 @@ def checked_outcome(
             raise ValueError(
                 f"tell needs a value or an error, got both ({value} and {error!r}): leave one out."
             )
-        text = error if isinstance(error, str) else f"{type(error).__name__}: {_text(error)}"
+        is_text = isinstance(error, str | Failure)
+        text = str(error) if is_text else f"{type(error).__name__}: {_text(error)}"
         return None, text[:1000]
     if value is MISSING:
         raise TypeError(
@@ -45,7 +50,7 @@ def checked_outcome(
     return (number, None) if math.isfinite(number) else (None, f"the value was {number}")
 
 
-def _text(error: BaseException) -> str:
+def _text(error: Any) -> str:
     try:
         return str(error)
     except Exception:

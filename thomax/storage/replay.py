@@ -14,12 +14,12 @@ The `params` of a tell are there only where another point was evaluated than the
 
 import reprlib
 import sys
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from thomax.storage.journal import State, Trial
+from thomax.user_warnings import warn
 
 
 class History:
@@ -78,7 +78,7 @@ class History:
                 trial = replace(self.trials[number], state="dropped")
             case {"tell": number} | {"drop": number}:
                 # The ask was damaged, and repair left it out.
-                warnings.warn(f"The params of trial {number} are lost: left it out.", stacklevel=6)
+                warn(f"The params of trial {number} are lost: left it out.")
                 return None
             case _:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")

@@ -1,0 +1,115 @@
+"""When a run is given up: its first trials have all failed, as they do after a typo.
+
+Failures teach where not to go, and a finite space does not propose their points again. Those of a
+mistake in the objective must do neither for ever:
+
+    the search has no value yet   failures are held back till there is one, or the run ends; if it
+                                  is given up their trials stay pending, to be evaluated first
+    it has worked before          failures are recorded as they come, as without the interruption;
+                                  if the run is given up their points are enqueued, once
+"""
+
+import os
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from thomax.storage.journal import Trial
+from thomax.storage.outcomes import checked_outcome
+
+_LONGEST = 300  # characters of an error that is shown
+_MOST_REASONS = 3
+_PACKAGE = os.path.dirname(__file__)  # noqa: PTH120 - as tracebacks have it
+
+
+class GivenUpError(RuntimeError):
+    """The first trials of a run have all failed."""
+
+    last = ""  # why the last of them did
+
+
+class Ended(NamedTuple):
+    """What came of the evaluation of a trial."""
+
+    trial: Trial
+    value: Any
+    error: Exception | None
+
+
+class FirstFailures:
+    """Show the first failure at once; a run that begins with nothing else is given up."""
+
+    def __init__(self, limit: int, show: Callable[[str], None], *, has_worked: bool) -> None:
+        self.is_holding = limit > 0 and not has_worked
+        self._limit, self._show, self._has_worked = limit, show, has_worked
+        self._held: list[Ended] = []
+        self._failed: list[tuple[Ended, str]] = []  # as many as count, or one to be shown
+        self._is_any_complete = False
+
+    def recordable(self, ended: Ended) -> list[Ended]:
+        """Take note of an outcome, and return those that are to be recorded now."""
+        why = failure_of(ended.value, ended.error)
+        self._held.append(ended)
+        if why is None:
+            self._is_any_complete = True
+        else:
+            if not self._failed:
+                number, shown = ended.trial.number, _in_a_line(why, ended.error)
+                self._show(f"thomax: trial {number} failed: {shown}")
+            if len(self._failed) < max(self._limit, 1):
+                self._failed.append((ended, why))
+        return [] if self.is_holding and why is not None else self.release()
+
+    def release(self) -> list[Ended]:
+        """Return what was held back, and hold back no more."""
+        self.is_holding = False
+        released, self._held = self._held, []
+        return released
+
+    def require_fewer(self, enqueue: Callable[[Trial], None]) -> None:
+        """Raise, if the first trials of the run have all failed."""
+        if self._is_any_complete or not 0 < self._limit <= len(self._failed):
+            return
+        self.is_holding = True  # what still runs is of no more use
+        if self._has_worked:
+            for ended, _ in self._failed:
+                enqueue(ended.trial)
+        given_up = GivenUpError(self._sentence())
+        last, given_up.last = self._failed[-1]
+        raise given_up from last.error
+
+    def _sentence(self) -> str:
+        numbers: dict[str, list[str]] = {}
+        for ended, why in self._failed:
+            shown = _in_a_line(why, ended.error)
+            numbers.setdefault(shown, []).append(str(ended.trial.number))
+        reasons = [f"trial {', '.join(n)} with {shown}" for shown, n in numbers.items()]
+        if len(reasons) > _MOST_REASONS:
+            reasons = [*reasons[: _MOST_REASONS - 1], "...", reasons[-1]]
+        what = (
+            "They are recorded as failed, and their points are enqueued"
+            if self._has_worked
+            else "They are pending"
+        )
+        return (
+            f"The first {len(self._failed)} trials of this run have all failed: "
+            f"{'; '.join(reasons)}. {what}: mend the objective and run again, which evaluates "
+            "them first. If it is right, set give_up=0 to go on whatever fails."
+        )
+
+
+def failure_of(value: Any, error: Exception | None) -> str | None:
+    """Return why an evaluation failed, or None; what is no number is a failure."""
+    try:
+        return checked_outcome(value, error)[1]
+    except ValueError as refused:
+        return checked_outcome(None, refused)[1]
+
+
+def _in_a_line(why: str, error: Exception | None) -> str:
+    """Return in a line why a trial failed, and where the objective raised, if that is known."""
+    text = " ".join(why.split())[:_LONGEST]
+    text = text if text.isprintable() else repr(text)[1:-1]  # it may hold a terminal's commands
+    frames = traceback.extract_tb(None if error is None else error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    return text + (f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else "")
