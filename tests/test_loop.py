@@ -284,7 +284,7 @@ def test_a_run_whose_first_trials_all_fail_is_given_up(batch, path):
     assert "They are pending: mend the objective and run again" in str(given.value)
     assert {t.state for t in search.trials} == {"pending"}
     assert len(search.trials) <= 2 + batch
-    with pytest.raises(GivenUpError, match=r"first 2 .*: trial 0, 1 with the value was nan\."):
+    with pytest.raises(GivenUpError, match=r"first 2 .*: trials 0, 1 with the value was nan\."):
         run(search, lambda p: math.nan, 20, give_up=2)
     run(search, lambda p: p["z"], 5, batch=batch, give_up=0)
     assert [t.state for t in search.trials] == ["failed"] * 5

@@ -83,7 +83,10 @@ class FirstFailures:
         for ended, why in self._failed:
             shown = _in_a_line(why, ended.error)
             numbers.setdefault(shown, []).append(str(ended.trial.number))
-        reasons = [f"trial {', '.join(n)} with {shown}" for shown, n in numbers.items()]
+        reasons = [
+            f"trial{'s' if len(n) > 1 else ''} {', '.join(n)} with {shown}"
+            for shown, n in numbers.items()
+        ]
         if len(reasons) > _MOST_REASONS:
             reasons = [*reasons[: _MOST_REASONS - 1], "...", reasons[-1]]
         what = (

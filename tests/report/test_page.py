@@ -156,6 +156,14 @@ def test_short_lists_are_not_folded(mixed_page):
     assert "details" not in mixed_page.tags
 
 
+def test_the_settings_of_draws_are_stacked_where_there_is_little_room(mixed_page):
+    """Row 22: their table was wider than a phone, and its second column out of sight."""
+    draws = mixed_page.source.split('id="draws"')[1].split("</section>")[0]
+    assert '<div class="scroll stacked"><table>' in draws
+    narrow = mixed_page.source.split("@media (max-width:")[1].split("</style>")[0]
+    assert ".scroll.stacked td.wide { display: block;" in narrow
+
+
 def test_pending_trials_are_listed(mixed, mixed_page):
     """Row 22: only their number was shown."""
     listed = mixed_page.text.split("asked for and not yet told.")[1].split("Failures")[0]
