@@ -80,13 +80,6 @@ def test_only_the_program_of_a_run_is_kept_from_the_parser():
     assert parse(["tell", "j", "--", "0", "-5"]).outcome == ["0", "-5"]
 
 
-def test_the_benchmarks_are_still_there(thomax):
-    pytest.importorskip("matplotlib")
-    done = thomax("bench", "list")
-    assert done.code == 0
-    assert "tasks:" in done.out
-
-
 def test_a_reader_that_has_seen_enough_is_no_mistake(folder):
     Optimizer({"x": Float(0, 1)}, journal="s.jsonl").close()
     show = f"{shlex.quote(sys.executable)} -m thomax show s.jsonl --all"
