@@ -9,9 +9,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from thomax.model import evidence, kernels
-from thomax.model.data import pad
 from thomax.model.evidence import default_length_scale, fit_hyperparameters, usual_hyperparameters
 from thomax.model.kernels import SE, Matern52, float64, gram
+from thomax.model.padding import pad
 from thomax.model.posterior import log_evidence
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from thomax.keys import make_keys
-from thomax.model.data import Data, pad
+from thomax.model.data import Data
 from thomax.model.kernels import exact_ntk, float64
 from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.padding import pad
 from thomax.model.tangents import TangentSystem
 from thomax.model.training import (
     Problem,

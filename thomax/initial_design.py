@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thomax.keys import make_key, stream
-from thomax.model.data import pad, padded_size
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import variance
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.space.parameters import is_whole

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from thomax.keys import as_keys, make_keys, normals
-from thomax.model.data import Data, pad
+from thomax.model.data import Data
 from thomax.model.draws import LinearDraw
 from thomax.model.kernels import empirical_ntk
 from thomax.model.networks import MLP
+from thomax.model.padding import pad
 from thomax.model.tangents import pull, push
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.suggest import Policy

@@ -11,8 +11,9 @@ from toys import EDGES, toy
 
 from thomax.keys import make_key, make_keys, normals
 from thomax.model import tangents, training
-from thomax.model.data import Data, padded_size
+from thomax.model.data import Data
 from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.padding import padded_size
 from thomax.policies.ensemble import DeepEnsemble
 from thomax.policies.sto import STOBNTS
 

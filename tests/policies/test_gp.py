@@ -12,12 +12,13 @@ from toys import EDGES, toy
 from thomax.keys import make_key, make_keys
 from thomax.model import draws as draws_module
 from thomax.model import kernels
-from thomax.model.data import Data, standardise
+from thomax.model.data import Data
 from thomax.model.draws import value_and_gradient
 from thomax.model.fourier import feature_matrix
 from thomax.model.kernels import NTK, SE, Matern52, exact_ntk
 from thomax.model.networks import MLP
 from thomax.model.posterior import mean_and_covariance
+from thomax.model.targets import standardise
 from thomax.policies.gp import GPTS, GPUCB
 from thomax.policies.sto import STOBNTSLinear
 

@@ -12,10 +12,11 @@ from scipy import stats
 from toys import EDGES, toy
 
 from thomax.keys import make_keys
-from thomax.model.data import Data, padded_size
+from thomax.model.data import Data
 from thomax.model.draws import evaluate, value_and_gradient
 from thomax.model.kernels import exact_ntk, float64
 from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.padding import padded_size
 from thomax.model.posterior import mean_and_covariance
 from thomax.policies import neural
 from thomax.policies.neural import NeuralTS, NeuralUCB

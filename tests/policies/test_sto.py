@@ -15,11 +15,13 @@ from toys import EDGES, toy
 
 from thomax.keys import make_key, make_keys
 from thomax.model import tangents
-from thomax.model.data import Data, pad, padded_size, standardise
+from thomax.model.data import Data
 from thomax.model.kernels import empirical_ntk, exact_ntk, float64
 from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import mean_and_covariance, unperturbed_covariance
 from thomax.model.prior import lift
+from thomax.model.targets import standardise
 from thomax.model.training import train_linear
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear

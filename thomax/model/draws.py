@@ -14,10 +14,11 @@ import jax
 import numpy as np
 
 from thomax.compilation import compiled
-from thomax.model.data import pad, padded_size, unwarped
 from thomax.model.kernels import NTK
 from thomax.model.networks import Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.prior import lift
+from thomax.model.targets import unwarped
 
 _LARGEST = np.finfo(np.float64).max
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw

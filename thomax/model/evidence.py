@@ -17,10 +17,10 @@ import numpy as np
 
 from thomax.compilation import compiled
 from thomax.model.blas import small_matrices
-from thomax.model.data import pad, padded_size
 from thomax.model.kernels import NTK, SE, Kernel, Matern52, exact_ntk
 from thomax.model.lbfgs import minimise
 from thomax.model.networks import MLP
+from thomax.model.padding import pad, padded_size
 
 GPKernel: TypeAlias = SE | Matern52 | NTK
 KernelName: TypeAlias = Literal["se", "matern52", "ntk"]

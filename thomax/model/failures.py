@@ -30,10 +30,11 @@ from scipy.special import expit, log_ndtr, logit, logsumexp
 
 from thomax.keys import stream
 from thomax.model.blas import small_matrices
-from thomax.model.data import Data, pad, padded_size
+from thomax.model.data import Data
 from thomax.model.draws import Score, batch_size
 from thomax.model.kernels import NTK, exact_ntk, gram
 from thomax.model.networks import MLP
+from thomax.model.padding import pad, padded_size
 from thomax.model.prior import Prior, lift
 
 _CHAINS = 31  # the stream of a key

@@ -21,8 +21,8 @@ import numpy as np
 
 from thomax.checks import Rule, check, one_of, whole
 from thomax.compilation import compiled
-from thomax.model.data import pad, padded_size
 from thomax.model.networks import MLP, Activation, Network
+from thomax.model.padding import pad, padded_size
 from thomax.spelling import spell_checked
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel

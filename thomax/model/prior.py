@@ -23,11 +23,11 @@ import numpy as np
 
 from thomax.compilation import compiled
 from thomax.model.blas import small_matrices
-from thomax.model.data import pad, padded_size
 from thomax.model.evidence import evidence_loss
 from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
 from thomax.model.lbfgs import minimise
 from thomax.model.networks import MLP, Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
 
 SCALES = (0.5, 1.0, 2.0, 4.0)

@@ -20,9 +20,10 @@ import numpy as np
 from thomax.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
 from thomax.keys import Key, as_keys, normals
 from thomax.model.blas import small_matrices
-from thomax.model.data import Data, pad, padded_size
+from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.networks import MLP, Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.prior import default_prior
 from thomax.model.training import Problem, gradient_descent, train
 from thomax.spelling import spell_checked

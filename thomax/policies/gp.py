@@ -25,14 +25,16 @@ from thomax.checks import FLAG, POSITIVE, at_least, check, whole
 from thomax.keys import Key, as_keys, normals
 from thomax.model import evidence
 from thomax.model.blas import small_matrices
-from thomax.model.data import Data, Standardised, pad, padded_size
+from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw
 from thomax.model.evidence import GPKernel, KernelName
 from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
 from thomax.model.kernels import NTK, SE, Matern52, gram
 from thomax.model.networks import MLP
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
 from thomax.model.tangents import push
+from thomax.model.targets import Standardised
 from thomax.spelling import spell_checked
 
 Schedule: TypeAlias = float | Callable[[int], float]

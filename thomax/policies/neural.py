@@ -28,12 +28,14 @@ from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
 from thomax.compilation import compiled
 from thomax.keys import Key, as_keys, noise_words, normals, white_noise
 from thomax.model.blas import small_matrices
-from thomax.model.data import Data, Standardised, pad, padded_size
+from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
 from thomax.model.prior import Prior, default_prior, fit_prior
+from thomax.model.targets import Standardised
 from thomax.model.training import Problem, gradient_descent, train
 from thomax.spelling import spell_checked
 

@@ -23,12 +23,14 @@ from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, check, who
 from thomax.keys import Key, as_keys, normals
 from thomax.model import posterior
 from thomax.model.blas import small_matrices
-from thomax.model.data import Data, Standardised, pad, padded_size
+from thomax.model.data import Data
 from thomax.model.draws import LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import MLP, Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
 from thomax.model.tangents import push
+from thomax.model.targets import Standardised
 from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
 from thomax.spelling import spell_checked
 

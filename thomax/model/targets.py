@@ -1,0 +1,131 @@
+"""Targets: what happens to observed values before a model sees them, and the way back.
+
+Notation:
+    y        observed values, larger is better     (n,)
+    targets  standardised values, maybe warped     (n,)
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_OUTLIER = 5.0  # robust standard deviations beyond which a target is compressed
+_FEWEST_TO_WARP = 5
+_POWERS = 21  # that are tried
+_WORTH_WARPING = 0.1  # nats an observation
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Targets of mean zero and unit variance, and the way back."""
+
+    targets: np.ndarray
+    centre: float
+    scale: float
+    warping: tuple[float, float, float] | None = None  # power, shift, spread
+
+    def values(self, targets: np.ndarray) -> np.ndarray:
+        """Return what targets, or a model's outputs on their scale, are in the units of y."""
+        z = targets if self.warping is None else unwarped(targets, self.warping)
+        return self.centre + self.scale * z
+
+
+def raw(y: np.ndarray) -> Standardised:
+    """Leave targets as they are, except infinities, which count as the extremes."""
+    y = np.asarray(y, np.float64)
+    finite = y[np.isfinite(y)]
+    low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
+    return Standardised(np.clip(y, low, high), 0.0, 1.0)
+
+
+def standardise(y: np.ndarray) -> Standardised:
+    """Bring targets to mean zero and unit variance, robustly.
+
+    Infinite values count as the largest finite ones. One wild value must not flatten the rest:
+    what lies more than five robust standard deviations from the median is pulled in to less than
+    ten, which keeps the order of the values. All steps commute with y -> a y + c, a > 0.
+    """
+    y = raw(y).targets
+    if not y.size:
+        return Standardised(y, 0.0, 1.0)
+    # Dividing first keeps differences and squares of values near the largest float finite.
+    unit = max(float(np.abs(y).max()), np.finfo(float).tiny)
+    z = y / unit
+    median = float(np.median(z))
+    spread = _robust_spread(z - median)
+    if spread == 0.0:
+        return Standardised(np.zeros_like(y), median * unit, 1.0)
+    with np.errstate(over="ignore"):  # the rest may be 300 orders of magnitude smaller
+        z = _compress((z - median) / spread)
+    mean, std = float(z.mean()), max(float(z.std()), 1e-12)
+    scale = std * spread * unit
+    return Standardised((z - mean) / std, (median + mean * spread) * unit, max(scale, 5e-324))
+
+
+def _robust_spread(deviations: np.ndarray) -> float:
+    """Standard deviation by the median deviation; by the mean one if most values are equal."""
+    spread = float(np.median(np.abs(deviations))) * 1.4826  # exact for a normal distribution
+    return spread or float(np.abs(deviations).mean())
+
+
+def _compress(z: np.ndarray) -> np.ndarray:
+    """Leave |z| up to the outlier bound as it is; beyond, approach twice the bound."""
+    excess = np.clip(np.abs(z) - _OUTLIER, 0.0, 1e300)  # infinity too is twice the bound
+    return np.sign(z) * (np.minimum(np.abs(z), _OUTLIER) + excess / (1 + excess / _OUTLIER))
+
+
+def warp(standard: Standardised) -> Standardised:
+    """Bend a scale that is mostly a long tail of bad values (Yeo and Johnson 2000).
+
+    Such a tail takes up most of the scale of standardised targets, and hides the differences
+    among the good ones. The power, from 1 (nothing is bent) to 2, is the one under which a normal
+    distribution is likeliest; unless it is much likelier, targets stay as they are, because
+    bending turns sums of effects into something else.
+    """
+    z = standard.targets
+    if len(z) < _FEWEST_TO_WARP or np.ptp(z) == 0:
+        return standard
+    powers = np.linspace(1.0, 2.0, _POWERS)
+    likelihoods = [_normality(z, power) for power in powers]
+    best = int(np.argmax(likelihoods))
+    if likelihoods[best] - likelihoods[0] < _WORTH_WARPING * len(z):
+        return standard
+    bent = _yeo_johnson(z, powers[best])
+    shift, spread = float(bent.mean()), float(bent.std())
+    warping = (float(powers[best]), shift, spread)
+    return replace(standard, targets=(bent - shift) / spread, warping=warping)
+
+
+def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
+    """Undo `warp`; rows of targets may have a warping each.
+
+    Example:
+        >>> z = standardise(np.array([-1000.0, 0.0, 1.0, 2.0, 2.5, 3.0]))
+        >>> warped = warp(z)
+        >>> bool(np.allclose(unwarped(warped.targets, warped.warping), z.targets))
+        True
+    """
+    power, shift, spread = np.moveaxis(np.asarray(warping, np.float64), -1, 0)[..., None]
+    bent = shift + spread * targets
+    return np.sign(bent) * _inverse(np.abs(bent), np.where(bent < 0, 2 - power, power))
+
+
+def _yeo_johnson(z: np.ndarray, power: float) -> np.ndarray:
+    """Return ((1 + |z|)^q - 1) / q with the sign of z; q is the power, or 2 - power for z < 0."""
+    q = np.where(z < 0, 2 - power, power)
+    logs = np.log1p(np.abs(z))
+    return np.sign(z) * np.where(q > 0, np.expm1(q * logs) / np.where(q > 0, q, 1.0), logs)
+
+
+def _inverse(bent: np.ndarray, q: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        logs = np.where(q > 0, np.log1p(q * bent) / np.where(q > 0, q, 1.0), bent)
+        return np.expm1(logs)
+
+
+def _normality(z: np.ndarray, power: float) -> float:
+    """Return the log likelihood of a normal distribution of the bent values, at its best."""
+    bent = _yeo_johnson(z, power)
+    jacobian = (power - 1) * np.sum(np.sign(z) * np.log1p(np.abs(z)))
+    return float(jacobian - 0.5 * len(z) * np.log(np.maximum(np.var(bent), 1e-300)))
