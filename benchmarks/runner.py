@@ -29,7 +29,7 @@ from thomax.keys import make_key, stream
 from thomax.optimizer import Optimizer
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.space import Space
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
 
 _STARTS, _NOISE, _OPTIMISER = 21, 22, 23  # the streams of a run's seed
 TaskMaker = Callable[[str, int], Problem]

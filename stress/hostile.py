@@ -165,7 +165,7 @@ def _readers() -> dict[str, Callable[[Path], object]]:
     from thomax import Float, Optimizer, repair
     from thomax.cli.journals import open_again
     from thomax.cli.main import parse
-    from thomax.report.run import run_of
+    from thomax.report.writing import snapshot_of
     from thomax.storage.journal import Journal
 
     def optimise(path: Path) -> None:
@@ -187,7 +187,7 @@ def _readers() -> dict[str, Callable[[Path], object]]:
         "Optimizer": optimise,
         "open_again": go_on,
         "thomax show": show,
-        "the report": run_of,
+        "the report": snapshot_of,
         "repair": repair,
     }
 

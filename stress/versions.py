@@ -17,7 +17,8 @@ from typing import Any
 from stress.part import Part
 from stress.sentences import is_sentence, shown
 from thomax import Bool, Categorical, Float, Int, Optimizer, Ordinal, Pool, Random, Space
-from thomax.storage.journal import VERSION, Journal
+from thomax.storage.headers import VERSION
+from thomax.storage.journal import Journal
 from thomax.storage.records import decode, encode
 from thomax.storage.replay import History
 

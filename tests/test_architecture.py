@@ -15,8 +15,8 @@ LEVELS = [
     {"checks", "compilation", "keys", "spelling", "types", "user_warnings"},
     {"model", "theory"},
     {"policies", "space"},
-    {"initial_design", "notebook", "search", "storage", "suggest"},
-    {"giving_up", "loop", "optimizer", "report", "shortcuts", "workers"},
+    {"initial_design", "search", "storage", "suggest"},
+    {"giving_up", "loop", "optimizer", "proposals", "report", "shortcuts", "workers"},
     {"integrations"},
     {"cli", "__main__"},
 ]

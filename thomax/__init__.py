@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
     from thomax.space.pool import Pool
     from thomax.space.space import Space
-    from thomax.storage.journal import Trial
     from thomax.storage.repair import repair
+    from thomax.storage.trial import Trial
 
 _HOMES = {
     "model.data": "Data",
-    "storage.journal": "Trial",
+    "storage.trial": "Trial",
     "model.kernels": "NTK SE Matern52",
     "keys": "make_key make_keys",
     "loop": "StopReason",

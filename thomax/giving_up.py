@@ -14,8 +14,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
+from thomax.storage.trial import Trial
 
 _LONGEST = 300  # characters of an error that is shown
 _MOST_REASONS = 3

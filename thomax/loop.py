@@ -16,17 +16,18 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from tqdm import tqdm
 
 from thomax.giving_up import Ended, FirstFailures, failure_of
 from thomax.space.parameters import copied, is_whole
-from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
+from thomax.storage.trial import Trial
 from thomax.workers import Here, Hired, Objective, Running, Threads, Workers
 
 Callback = Callable[[Any, Trial], None]
+Unfinished = Literal["evaluate", "drop"]
 
 
 class StopReason(StrEnum):
@@ -214,8 +215,9 @@ def _bury(
 
 def _ended(running: Running, whole: bool) -> list[Any]:
     """Wait for one future, or for all; those of another kind than Python's are polled."""
-    if all(isinstance(future, Future) for future in running):
-        wait(running, return_when=ALL_COMPLETED if whole else FIRST_COMPLETED)
+    own = [future for future in running if isinstance(future, Future)]
+    if len(own) == len(running):
+        wait(own, return_when=ALL_COMPLETED if whole else FIRST_COMPLETED)
     else:
         enough = all if whole else any
         while not enough(future.done() for future in running):
@@ -259,7 +261,7 @@ def _settle(
             f"thomax: stopping; waiting for {left} evaluation{'s' if left > 1 else ''} to end and "
             "to be recorded (interrupt again to leave at once)"
         )
-        wait(running)
+        wait(future for future in running if isinstance(future, Future))
     for future, trial in [*running.items()]:
         if future.done():
             _keep(optimizer, trial, show, failures, is_last, future)

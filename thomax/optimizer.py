@@ -7,58 +7,69 @@ proposed. `thomax.storage.replay` says what the records mean.
 """
 
 import itertools
-import math
 import os
 import secrets
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
-from thomax.initial_design import (
-    design_length,
-    identities,
-    may_repeat,
-    most_uncertain_point,
-    quasi_random_point,
-)
+from thomax.initial_design import design_length
 from thomax.keys import NO_TRIAL, make_keys
-from thomax.loop import Callback, StopReason, run, show_on_stderr
-from thomax.model.data import Data
+from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.model.draws import in_units
-from thomax.notebook import search_html
+from thomax.proposals import Initial, Proposer
 from thomax.search.settings import Search
-from thomax.space.parameters import is_whole
+from thomax.space.parameters import Parameter, copied, is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.spelling import spell_checked
-from thomax.storage.journal import Journal, Trial, read_header
+from thomax.storage.headers import missing_from, search_header
+from thomax.storage.journal import Journal, read_header
+from thomax.storage.notebook import search_html
+from thomax.storage.observations import EncodedHistory
 from thomax.storage.outcomes import MISSING, checked_outcome
-from thomax.storage.replay import History
-from thomax.suggest import Params, Policy, belief_policy, default_policy, shows_noise, suggest
+from thomax.storage.records import Record
+from thomax.storage.snapshot import Snapshot, batches_of
+from thomax.storage.trial import Direction, Trial, ranked
+from thomax.suggest import Policy, belief_policy, default_policy, shows_noise
+from thomax.types import ParamsLike
 from thomax.user_warnings import warn
-from thomax.workers import Objective
+from thomax.workers import AnyExecutor, Objective
 
-Outcome = tuple[Trial | int | Mapping[str, Any], float | None, str | None]
+if TYPE_CHECKING:
+    import pandas as pd
 
-_USUAL_NOISE_STD = 0.1  # of standardised values
+SpaceLike = Space | Pool | Mapping[str, Parameter]
+Outcome = tuple[Trial | int | ParamsLike, float | None, str | None]
+
 _RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
 
 
 class Optimizer:
     """Maximise (or minimise) a black box by asking for points and telling their values.
 
-    `space` is a dict of parameters, a Space or a Pool. `policy` turns keys and data into scores;
-    `initial` is the number of quasi-random points before it takes over; unless it is 0, they go on
-    until something is told. `journal` names a file that keeps everything told; opening it again
-    continues the run. With `allow_repeats` a finite space may propose a point again, for
-    objectives so noisy that this pays.
+    The journal is the whole state: opening an existing one goes on where it ended. The random
+    key of trial i depends only on the seed and on i, so a resumed run proposes what the unbroken
+    run would have proposed.
 
-    Example:
+    Args:
+        space: What is searched: a dict of parameters, a Space or a Pool.
+        policy: How points are proposed, such as `STOBNTS()`; by default one that suits the space.
+        direction: Whether large or small values are best.
+        seed: A whole number that makes the proposals reproducible; random if it is left out.
+        initial: The number of quasi-random points before the policy takes over, by default a few
+            more than there are parameters. Unless it is 0, they go on until a value is told.
+            "uncertainty" takes the points of largest posterior variance instead.
+        journal: A file that keeps everything told. One that exists is continued.
+        search: How the scores of the policy are maximised.
+        allow_repeats: Whether a finite space may propose a point again, for objectives so noisy
+            that this pays.
+
+    Examples:
         >>> from thomax import Float
         >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0, initial=2)
         >>> for trial in optimizer.ask(2):
@@ -70,12 +81,12 @@ class Optimizer:
     @spell_checked
     def __init__(
         self,
-        space: Space | Pool | Mapping[str, Any],
+        space: SpaceLike,
         policy: Policy | None = None,
         *,
-        direction: Literal["maximize", "minimize"] = "maximize",
+        direction: Direction = "maximize",
         seed: int | None = None,
-        initial: int | Literal["uncertainty"] | None = None,
+        initial: Initial = None,
         journal: str | os.PathLike[str] | None = None,
         search: Search | None = None,
         allow_repeats: bool = False,
@@ -94,15 +105,12 @@ class Optimizer:
         self.space = as_space(space)
         self.policy: Policy = default_policy(self.space) if policy is None else policy
         self.direction = direction
-        self._sign = 1.0 if direction == "maximize" else -1.0
+        design_length(initial, self.space)  # refuses what is no length
         self._initial = initial
-        self._initial_length = design_length(initial, self.space)
         self._search = search or Search()
         self._allow_repeats = allow_repeats
-        self._records: list[dict[str, Any]] = []  # those of the journal, if there is one
-        self._built = History()
-        self._rows: dict[int, np.ndarray] = {}
-        self._identities: dict[int, Any] = {}
+        self._records: list[Record] = []  # those of the journal, if there is one
+        self._built = EncodedHistory(self.space)  # what they add up to
         self._lock = threading.RLock()
         _live.add(self)
         self.seed, self._journal = self._replayed(journal, seed)
@@ -113,7 +121,7 @@ class Optimizer:
         journal: str | os.PathLike[str],
         policy: Policy | None = None,
         *,
-        space: Space | Pool | Mapping[str, Any] | None = None,
+        space: SpaceLike | None = None,
         **options: Any,
     ) -> "Optimizer":
         """Open a journal that exists, with the space, direction and seed that it holds.
@@ -125,7 +133,7 @@ class Optimizer:
                 constraint, or choices that are objects with labels.
             **options: The other arguments of `Optimizer`, such as `initial` and `search`.
 
-        Example:
+        Examples:
             >>> import tempfile
             >>> from thomax import Float
             >>> path = tempfile.mkdtemp() + "/run.jsonl"
@@ -140,16 +148,15 @@ class Optimizer:
                 f"Optimizer.open needs the journal of a search, got {path}, where there is {kind}."
                 " Check the path, or begin a search with Optimizer(space, journal=...)."
             )
-        header = read_header(path)
-        direction = header.get("direction")
-        if direction not in ("maximize", "minimize") or not isinstance(header.get("space"), dict):
-            raise ValueError(
-                f"Optimizer.open needs the journal of an Optimizer, got {path}, which another "
-                "program has made: give another path."
-            )
+        header = search_header(path, read_header(path))
         if space is None:
-            space = _described_space(path, header["space"])
-        return cls(space, policy, **{"direction": direction, **options, "journal": path})
+            if (what := missing_from(header.space)) is not None:
+                raise ValueError(
+                    f"Optimizer.open needs a space that the journal describes in full, got {path},"
+                    f" which does not hold {what}."
+                )
+            space = Space.from_description(header.space)
+        return cls(space, policy, **{"direction": header.direction, **options, "journal": path})
 
     def _replayed(
         self, journal: str | os.PathLike[str] | None, seed: int | None
@@ -158,11 +165,11 @@ class Optimizer:
         seed = None if seed is None else _checked_seed(seed)
         if journal is None:
             return (secrets.randbits(32) if seed is None else seed), None
-        header = {"space": self.space.describe(), "direction": self.direction}
+        header: Record = {"space": self.space.describe(), "direction": self.direction}
         if seed is not None:
             opened = Journal.open(journal, {**header, "seed": seed})
         else:
-            opened = Journal.open(journal, header, fresh={"seed": secrets.randbits(32)})
+            opened = Journal.open(journal, header, if_new={"seed": secrets.randbits(32)})
         where = "record 0"  # the header
         self._records = opened.records
         try:
@@ -171,7 +178,7 @@ class Optimizer:
                 where = f"record {n}"
                 self._built.apply(record)
             where = "a point"
-            self._encode_replayed()
+            self._built.require_in_space()
         except (KeyError, TypeError, IndexError, ValueError) as error:
             opened.close()
             raise ValueError(
@@ -181,21 +188,14 @@ class Optimizer:
             ) from error
         return seed, opened
 
-    def _encode_replayed(self) -> None:
-        """Encode all points at once, which is faster, and refuse those that the space has not."""
-        points = [t.params for t in self._history.listed()]
-        if points or self._history.queue:
-            rows = self.space.encode(points + self._history.queue)
-            self._rows = dict(zip(self._history.trials, rows, strict=False))
-
     @property
-    def _history(self) -> History:
+    def _history(self) -> EncodedHistory:
         """What the records add up to, built anew if Ctrl-C has kept one from being applied.
 
         Whenever that comes, also in here, the next look at the history finds that it is behind.
         """
         if self._built.count != len(self._records):
-            self._built = History(self._records)
+            self._built = EncodedHistory(self.space, self._records)
         return self._built
 
     @property
@@ -211,10 +211,10 @@ class Optimizer:
     @property
     def best(self) -> Trial:
         """The complete trial with the best observed value."""
-        complete = self._history.listed("complete")
-        if not complete:
+        best_first = ranked(self._history.listed(), self.direction)
+        if not best_first:
             raise ValueError(self._why_no_best())
-        return self._copy(max(complete, key=lambda t: self._sign * float(t.value or 0.0)))
+        return self._copy(best_first[0])
 
     @overload
     def ask(self) -> Trial: ...
@@ -226,8 +226,10 @@ class Optimizer:
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """Propose the next trial, or the next n: they are pending until told.
 
-        A list is shorter than n, or empty, when every point of a finite space has been proposed;
-        without n that is an error.
+        Args:
+            n: How many trials to return, in a list; without it, one trial is returned. The list
+                is shorter than n, or empty, when every point of a finite space has been proposed;
+                without n that is an error.
         """
         if n is not None and not is_whole(n, 1):
             raise ValueError(f"ask needs a whole number n >= 1, got {n!r}.")
@@ -245,25 +247,30 @@ class Optimizer:
     @spell_checked
     def tell(
         self,
-        trial: Trial | int | Mapping[str, Any],
+        trial: Trial | int | ParamsLike,
         value: float | None = MISSING,
         *,
         error: str | BaseException | None = None,
     ) -> Trial:
         """Record the value of a trial that `ask` returned, or of a point that becomes one thereby.
 
-        NaN, infinity, None or an `error` record a failed evaluation: the model learns from it
-        where not to go. One of `value` and `error` must be given.
+        One of `value` and `error` must be given. The model learns from a failed evaluation where
+        not to go.
+
+        Args:
+            trial: A pending trial, its number, or the params of a point that was not asked for.
+            value: What the objective returned; NaN, infinity and None record a failure.
+            error: Why the evaluation failed, as text or as the exception.
         """
         number, failure = checked_outcome(value, error)
+        outcome: Record = {"value": number, "error": failure}
         with self._lock:
-            if isinstance(trial, Mapping):
-                params = self.space.validate(trial)
-                outcome = {"value": number, "error": failure}
-                return self._append({"add": self._next_number(), "params": params, **outcome})
-            known = self._checked_pending(trial)
-            # Algorithm 1, line 9; Algorithm 2, line 8
-            return self._append({"tell": known, "value": number, "error": failure})
+            if not isinstance(trial, Mapping):
+                # Algorithm 1, line 9; Algorithm 2, line 8
+                return self._append_about_trial({"tell": self._checked_pending(trial), **outcome})
+            params = self.space.validate(trial)
+            added: Record = {"add": self._history.next_number, "params": params}
+            return self._append_about_trial(added | outcome)
 
     @spell_checked
     def tell_all(self, outcomes: Iterable[Outcome], *, as_run: bool = False) -> list[Trial]:
@@ -275,7 +282,7 @@ class Optimizer:
             as_run: Whether a trial whose params were changed is recorded with the changed ones,
                 because that is what was evaluated.
 
-        Example:
+        Examples:
             >>> from thomax import Float
             >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
             >>> first, second = optimizer.ask(2)
@@ -284,29 +291,30 @@ class Optimizer:
         """
         outcomes = [*outcomes]  # a generator may evaluate, or ask
         with self._lock:
-            free = itertools.count(self._next_number())
-            records: dict[int, dict[str, Any]] = {}
-            about: dict[str, Any]
+            free = itertools.count(self._history.next_number)
+            records: dict[int, Record] = {}
+            about: Record
             for trial, value, error in outcomes:
-                number, failure = checked_outcome(value, error)
+                result, failure = checked_outcome(value, error)
                 if isinstance(trial, Mapping):
-                    about = {"add": next(free), "params": self.space.validate(trial)}
+                    told = next(free)
+                    about = {"add": told, "params": self.space.validate(trial)}
                 else:
-                    about = self._tell_record(trial, as_run)
-                told: int = about["tell"] if "tell" in about else about["add"]
+                    told, about = self._tell_record(trial, as_run)
                 if told in records:
                     raise ValueError(f"tell_all needs each trial once, got trial {told} again.")
-                records[told] = {**about, "value": number, "error": failure}
-                if "tell" in about and "params" in about:  # remembered is the point asked for
-                    self._rows.pop(told, None)
-                    self._identities.pop(told, None)
+                records[told] = {**about, "value": result, "error": failure}
             if records:
                 one, *more = records.values()
                 self._append({"all": [one, *more]} if more else one)
             return [self._copy(self._history.trials[number]) for number in records]
 
-    def enqueue(self, params: Mapping[str, Any]) -> None:
-        """Make the next `ask` propose this point before any other."""
+    def enqueue(self, params: ParamsLike) -> None:
+        """Make the next `ask` propose this point before any other.
+
+        Args:
+            params: A point of the space.
+        """
         with self._lock:
             self._append({"enqueue": self.space.validate(params)})
 
@@ -314,6 +322,9 @@ class Optimizer:
         """Give up an unfinished trial: it no longer counts as pending, and teaches nothing.
 
         A finite space does not propose its point again; `enqueue` does.
+
+        Args:
+            trial: A pending trial, or its number.
         """
         with self._lock:
             self._append({"drop": self._checked_pending(trial)})
@@ -327,15 +338,15 @@ class Optimizer:
         """
         best = self.best
         complete = self._history.listed("complete")
-        data = self._data().successes()
+        data = self._history.data(self.direction).successes()
         if len(complete) < 3 or not shows_noise(self.space, data):
             return best
         keys = make_keys(self.seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
-        x = np.array([self._row(t) for t in complete])
+        x = self._history.rows(*complete)
         draws = in_units(belief_policy(self.policy, self.space)(keys, data), x)
         # Divided first: values may be near the largest float.
         means = (draws / _RECOMMEND_DRAWS).sum(axis=0)
-        return self._copy(complete[int(np.argmax(means))])
+        return self._copy(complete[int(means.argmax())])
 
     @spell_checked
     def run(
@@ -345,10 +356,10 @@ class Optimizer:
         *,
         total: int | None = None,
         batch: int = 1,
-        executor: Any = None,
+        executor: AnyExecutor | None = None,
         synchronous: bool = False,
         timeout: float | None = None,
-        unfinished: Literal["evaluate", "drop"] = "evaluate",
+        unfinished: Unfinished = "evaluate",
         give_up: int = 3,
         progress: bool = True,
         callbacks: Sequence[Callback] = (),
@@ -395,7 +406,22 @@ class Optimizer:
             show=show_on_stderr,
         )
 
-    def to_dataframe(self) -> Any:
+    def snapshot(self) -> Snapshot:
+        """Return the search as it stands, for reports and programs that only look at it."""
+        with self._lock:
+            trials = [replace(t, params=copied(t.params)) for t in self._history.listed()]
+            return Snapshot(
+                self.direction,
+                self.seed,
+                trials,
+                self.space,
+                None if self._journal is None else self._journal.path,
+                batches_of(self._records),
+                self.policy,
+                self._search,
+            )
+
+    def to_dataframe(self) -> "pd.DataFrame":
         """Return all trials as a pandas DataFrame, a column for each parameter.
 
         A parameter called like another column gets the prefix "params.".
@@ -413,7 +439,11 @@ class Optimizer:
         return pd.DataFrame(rows)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write what was found, and what the model makes of it, as one HTML page."""
+        """Write what was found, and what the model makes of it, as one HTML page.
+
+        Args:
+            path: The file to write.
+        """
         from thomax.report import write_report
 
         return write_report(self, path)
@@ -449,111 +479,40 @@ class Optimizer:
         return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
 
     def _repr_html_(self) -> str:
-        complete = self._history.listed("complete")
-        best = max(complete, key=lambda t: self._sign * float(t.value or 0.0), default=None)
-        return search_html(repr(self), self._history.listed(), best)
+        return search_html(repr(self), self.snapshot())
 
     def _propose(self, n: int) -> list[Trial]:
-        """Serve enqueued points first, then the initial design, then the policy."""
+        """Record the next trials, fewer than n if the space is exhausted."""
+        proposer = Proposer(
+            self.space,
+            self.policy,
+            self.direction,
+            self.seed,
+            self._initial,
+            self._search,
+            self._allow_repeats,
+        )
         proposed: list[Trial] = []
-        while self._history.queue and len(proposed) < n:
-            proposed.append(self._record_ask(self._history.queue[0]))
-        while len(proposed) < n and self._is_initial():
-            params = self._initial_point()
-            if params is None:
-                return proposed
-            proposed.append(self._record_ask(params))
-        # A policy that reads pending points gets to see those of its own batch.
-        step = 1 if getattr(self.policy, "reads_pending", False) else n
         while len(proposed) < n:
-            points = self._policy_points(min(step, n - len(proposed)))
+            points = proposer.points(self._history, n - len(proposed))
             if not points:
                 break
-            proposed += [self._record_ask(params) for params in points]
+            for params in points:
+                asked: Record = {"ask": self._history.next_number, "params": params}
+                proposed.append(self._append_about_trial(asked))
         return proposed
-
-    def _is_initial(self) -> bool:
-        """Say whether the next point is one of the design, which lasts until something is told.
-
-        Draws from the prior are largest at the edges of the space, several at the same place.
-        """
-        length = self._initial_length
-        return self._next_number() < length or (length > 0 and not self._history.told)
-
-    def _policy_points(self, n: int) -> list[Params]:
-        return suggest(
-            self.policy,
-            self.space,
-            self._data(),
-            n,
-            seed=self.seed,
-            number=self._next_number(),
-            search=self._search,
-            exclude=self._excluded(),
-        )
-
-    def _excluded(self) -> list[Params]:
-        return [] if self._allow_repeats else [t.params for t in self._history.listed()]
-
-    def _seen(self) -> set[Any]:
-        """Return the identities of the points that may not return, remembered."""
-        if self._allow_repeats or not may_repeat(self.space):
-            return set()
-        new = [t for t in self._history.listed() if t.number not in self._identities]
-        found = identities(self.space, [t.params for t in new], (self._row(t) for t in new))
-        self._identities |= {t.number: i for t, i in zip(new, found, strict=True)}
-        return set(self._identities.values())
-
-    def _initial_point(self) -> Params | None:
-        """Return the next point of the initial design, or None if the space is exhausted."""
-        number = self._next_number()
-        if self._initial != "uncertainty":
-            rows = [self._row(t) for t in self._history.listed()]
-            return quasi_random_point(self.space, self.seed, number, self._seen(), rows)
-        covariance = getattr(self.policy, "covariance", None)
-        if covariance is None:
-            raise ValueError(
-                'initial="uncertainty" needs a policy with a covariance, '
-                f"got {type(self.policy).__name__}: use STOBNTS or STOBNTSLinear."
-            )
-        # A policy that learns its noise from the values has none yet.
-        noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
-        before = [t.params for t in self._history.listed()]
-        return most_uncertain_point(
-            self.space, self.seed, number, before, self._seen(), covariance, noise_std
-        )
-
-    def _data(self) -> Data:
-        """Return what has been told: failures are NaN, larger is better."""
-        told, shape = self._history.told, self.space.shape
-        x = np.array([self._row(t) for t in told]).reshape(-1, *shape)
-        values = [math.nan if t.value is None else self._sign * t.value for t in told]
-        pending = np.array([self._row(t) for t in self._history.listed("pending")])
-        pending = pending.reshape(-1, *shape)
-        return Data(x, np.array(values), pending)
-
-    def _row(self, trial: Trial) -> np.ndarray:
-        """Return a trial's encoded point, remembered."""
-        if trial.number not in self._rows:
-            self._rows[trial.number] = self.space.encode([trial.params])[0]
-        return self._rows[trial.number]
 
     def _copy(self, trial: Trial) -> Trial:
         """Hand out a trial of the caller's own: what is done to its params stays there."""
         return replace(trial, params=self.space.with_objects(trial.params))
 
-    def _record_ask(self, params: Params) -> Trial:
-        return self._append({"ask": self._next_number(), "params": params})
-
-    def _tell_record(self, trial: Trial | int, as_run: bool) -> dict[str, Any]:
+    def _tell_record(self, trial: Trial | int, as_run: bool) -> tuple[int, Record]:
         if not as_run or not isinstance(trial, Trial):
-            return {"tell": self._checked_pending(trial)}
+            number = self._checked_pending(trial)
+            return number, {"tell": number}
         number, params = self._checked_pending(trial.number), self.space.validate(trial.params)
         is_changed = params != self._history.trials[number].params
-        return {"tell": number} | ({"params": params} if is_changed else {})
-
-    def _next_number(self) -> int:
-        return next(reversed(self._history.trials), -1) + 1
+        return number, {"tell": number, "params": params} if is_changed else {"tell": number}
 
     def _why_no_best(self) -> str:
         failed = self._history.listed("failed")
@@ -564,15 +523,19 @@ class Optimizer:
             f"the last with {failed[-1].error!r}. Mend the objective, or widen the space."
         )
 
-    def _append(self, record: dict[str, Any]) -> Any:
+    def _append(self, record: Record) -> Trial | None:
         """Write a record, then apply it: what is not on disk has not happened."""
         history = self._history
         if self._journal is not None:
             self._journal.append(record)
         else:
             self._records.append(record)
-        trial = history.apply(record)
-        return None if trial is None else self._copy(trial)
+        return history.apply(record)
+
+    def _append_about_trial(self, record: Record) -> Trial:
+        trial = self._append(record)
+        assert trial is not None, "asking and telling are about a trial"
+        return self._copy(trial)
 
     def _checked_pending(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else trial
@@ -593,31 +556,10 @@ class Optimizer:
         return known.number
 
 
-def _checked_seed(seed: Any) -> int:
-    if not is_whole(seed):
+def _checked_seed(seed: object) -> int:
+    if not isinstance(seed, Integral) or not is_whole(seed):
         raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
     return int(seed)
-
-
-def _described_space(path: Path, description: Mapping[str, Any]) -> Space:
-    """Return the space of a journal's header, or say what the header does not hold."""
-    parameters = description.get("parameters")
-    entries = (
-        [p for p in parameters if isinstance(p, dict)] if isinstance(parameters, list) else []
-    )
-    what = None
-    if description.get("kind") == "pool":
-        what = "the candidates of a pool: pass the same ones, space=Pool(...)"
-    elif description.get("constraint"):
-        what = "a constraint: pass the same space, space=Space({...}, constraint=...)"
-    elif any(p.get("labelled") for p in entries):
-        what = "choices that are objects: pass the same space, space={...}"
-    if what is not None:
-        raise ValueError(
-            f"Optimizer.open needs a space that the journal describes in full, got {path}, which "
-            f"does not hold {what}."
-        )
-    return Space.from_description(description)
 
 
 _live: "weakref.WeakSet[Optimizer]" = weakref.WeakSet()

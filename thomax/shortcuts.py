@@ -22,7 +22,7 @@ def maximize(
     With a `journal` the same call again goes on where the last one ended, for `trials` more, or
     until there are `total` in all.
 
-    Example:
+    Examples:
         >>> from thomax import Float
         >>> found = maximize(
         ...     lambda p: -abs(p["x"]), {"x": Float(-1, 1)}, trials=6, seed=0, progress=False
@@ -45,7 +45,7 @@ def minimize(
     With a `journal` the same call again goes on where the last one ended, for `trials` more, or
     until there are `total` in all.
 
-    Example:
+    Examples:
         >>> from thomax import Float
         >>> found = minimize(
         ...     lambda p: abs(p["x"]), {"x": Float(-1, 1)}, trials=6, seed=0, progress=False

@@ -18,10 +18,41 @@ from concurrent.futures import (
 from typing import Any, Protocol
 
 from thomax.space.parameters import copied
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
+from thomax.types import Params
 
-Objective = Callable[[dict[str, Any]], float]
-Running = dict[Any, Trial]  # futures, and the trials that they evaluate
+Objective = Callable[[Params], float]
+
+
+class AnyFuture(Protocol):
+    """What the loop needs of a future, Python's own or that of another library."""
+
+    def done(self) -> bool:
+        """Return whether the evaluation has ended."""
+
+    def exception(self) -> BaseException | None:
+        """Return what the evaluation raised, if it did."""
+
+    def result(self) -> float:
+        """Return what the evaluation returned."""
+
+    def cancel(self) -> bool:
+        """Return whether the evaluation will not be begun any more."""
+
+
+class AnyExecutor(Protocol):
+    """What `run` needs of an executor, such as those of concurrent.futures, Dask and Ray."""
+
+    def submit(self, function: Objective, params: Params, /) -> AnyFuture:
+        """Begin an evaluation, and return its future.
+
+        Args:
+            function: The objective.
+            params: What it is called with.
+        """
+
+
+Running = dict[AnyFuture, Trial]  # futures, and the trials that they evaluate
 
 
 class Workers(Protocol):
@@ -190,7 +221,7 @@ _SETTINGS = (
 def executor_like(executor: Any, error: Exception) -> Executor:
     """Return a new executor of the same kind and settings, or raise the error.
 
-    Example:
+    Examples:
         >>> executor_like(ThreadPoolExecutor(3), BrokenExecutor())._max_workers
         3
     """

@@ -24,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 from benchmarks.tasks.problem import MissingPackageError
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
 
 Params = dict[str, Any]
 

@@ -44,7 +44,7 @@ def measure_update(n, d):
     _, points, values = history(n + 1, d)
     optimizer.tell(points[-1], values[-1])
     found["one more"] = spent(ask)["cpu_s"]
-    data, key = optimizer._data(), tx.make_keys(0, 1)
+    data, key = optimizer.snapshot().data(), tx.make_keys(0, 1)
     with small_matrices(n):
         prior = timed(lambda: optimizer.policy.prior(data), 3)["cpu_s"]
         draw = timed(lambda: optimizer.policy(key, data), 3)["cpu_s"]

@@ -220,7 +220,7 @@ def test_dropped_trials_are_neither_pending_nor_known():
     search.drop(first)
     assert search.pending == [second]
     assert search.trials[4].state == "dropped"
-    assert len(search._data()) == 4
+    assert len(search.snapshot().data()) == 4
     with pytest.raises(ValueError, match=r"Trial 4 is not pending \(pending: \[5\]\)"):
         search.tell(first, 1.0)
 

@@ -328,7 +328,7 @@ def test_only_the_journal_of_an_optimizer_is_opened(path, tmp_path):
         Optimizer.open(path)
     path.unlink()
     Journal.open(path, {"seed": 0}).close()
-    with pytest.raises(ValueError, match="needs the journal of an Optimizer, got"):
+    with pytest.raises(ValueError, match="needs to be the journal of an Optimizer, got"):
         Optimizer.open(path)
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from thomax import Float, Int, Optimizer, Random
-from thomax.storage.journal import Journal, Trial
+from thomax.storage.journal import Journal
+from thomax.storage.trial import Trial
 
 
 def opened(path, **options):
@@ -48,11 +49,11 @@ def test_a_trial_counts_for_the_point_that_was_run(tmp_path):
         optimizer.enqueue({"n": 0})
         trial = optimizer.ask()
         optimizer.ask()
-        optimizer._data()  # remembers the points asked for
+        optimizer.snapshot().data()  # remembers the points asked for
         run = Trial(trial.number, {"n": 3 - optimizer.trials[1].params["n"]})
         (told,) = optimizer.tell_all([(run, 5.0, None)], as_run=True)
         assert told.params == run.params
-        assert optimizer.space.decode(optimizer._data().x) == [run.params]
+        assert optimizer.space.decode(optimizer.snapshot().data().x) == [run.params]
         assert optimizer.ask().params == {"n": 0}  # which was never run
     with Optimizer(space, Random(), journal=path) as again:
         assert again.trials[0].params == run.params

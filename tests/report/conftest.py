@@ -35,6 +35,6 @@ def mixed(tmp_path_factory):
 @pytest.fixture(scope="session")
 def mixed_content(mixed):
     from thomax.report.content import gather
-    from thomax.report.run import run_of
+    from thomax.report.writing import snapshot_of
 
-    return gather(run_of(mixed))
+    return gather(snapshot_of(mixed))

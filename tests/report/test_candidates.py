@@ -11,7 +11,7 @@ from reading import SMALL, tell_all
 from thomax import Optimizer, Pool
 from thomax.report.belief import belief_of
 from thomax.report.candidates import candidates_of, pictures_of, png_uri
-from thomax.report.run import run_of
+from thomax.report.writing import snapshot_of
 
 
 def decoded(uri):
@@ -61,11 +61,11 @@ def test_the_candidates_expected_to_be_best_come_first(direction):
     pool = Pool(np.linspace(-1, 1, 50)[:, None])
     optimizer = Optimizer(pool, SMALL, seed=0, initial=9, direction=direction)
     tell_all(optimizer, 6, lambda p: float(p["index"]))
-    run = run_of(optimizer)
-    belief = belief_of(run)
-    found = candidates_of(run, pool, belief, np.random.default_rng(0))
+    snapshot = snapshot_of(optimizer)
+    belief = belief_of(snapshot)
+    found = candidates_of(snapshot, pool, belief, np.random.default_rng(0))
     draws = belief.values(pool.at(np.arange(50)))
-    order = np.argsort(-run.sign * draws.mean(0))[:40]
+    order = np.argsort(-snapshot.sign * draws.mean(0))[:40]
     assert [p["index"] for p in found.params] == order.tolist()
     np.testing.assert_allclose(found.mean, draws.mean(0)[order], rtol=1e-4)
     np.testing.assert_allclose(found.high, np.quantile(draws, 0.95, axis=0)[order], rtol=1e-4)

@@ -21,7 +21,9 @@ def test_beliefs_are_means_and_deviations_of_the_models_draws(mixed, mixed_conte
     complete = [t for t in mixed.trials if t.state == "complete"]
     keys = np.array([[3, 2**63 + i] for i in range(64)], np.uint64)
     policy = belief_policy(mixed.policy, mixed.space, beta=1.0)
-    draws = -policy(keys, mixed._data())(mixed.space.encode([t.params for t in complete]))
+    draws = -policy(keys, mixed.snapshot().data())(
+        mixed.space.encode([t.params for t in complete])
+    )
     for i, trial in enumerate(complete):
         mean, std = mixed_content.beliefs[trial.number]
         assert mean == pytest.approx(draws[:, i].mean(), rel=1e-4)
@@ -33,14 +35,14 @@ def test_with_noise_the_recommended_trial_has_the_best_mean(mixed_content, monke
     assert mixed_content.recommended == mixed_content.best
     monkeypatch.setattr(content, "shows_noise", lambda *_: True)
     best = min(mixed_content.beliefs, key=lambda n: mixed_content.beliefs[n][0])
-    assert content._preferred(mixed_content.run, mixed_content.beliefs)[0].number == best
+    assert content._preferred(mixed_content.snapshot, mixed_content.beliefs)[0].number == best
 
 
 def test_the_best_so_far_never_gets_worse(mixed, mixed_content):
     values = {t.number: t.value for t in mixed.trials if t.state == "complete"}
-    for number, best in best_so_far(mixed_content.run):
+    for number, best in best_so_far(mixed_content.snapshot):
         assert best == min(v for n, v in values.items() if n <= number)
-    assert [n for n, _ in best_so_far(mixed_content.run)] == sorted(values)
+    assert [n for n, _ in best_so_far(mixed_content.snapshot)] == sorted(values)
 
 
 def test_reasons_that_differ_only_by_numbers_are_one():

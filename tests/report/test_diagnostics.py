@@ -5,7 +5,7 @@ from reading import SMALL, tell_all
 from thomax import GPTS, MLP, STOBNTS, Float, Optimizer
 from thomax.model.prior import Prior
 from thomax.report.diagnostics import _scales_text, diagnose
-from thomax.report.run import run_of
+from thomax.report.writing import snapshot_of
 
 
 def search(policy):
@@ -17,8 +17,8 @@ def search(policy):
 def test_trained_draws_show_their_certificates():
     policy = STOBNTS(MLP(width=24), noise_std=0.1)
     optimizer = search(policy)
-    found = diagnose(run_of(optimizer))
-    again = [policy([5, number], optimizer._data()).certificate for number in (6, 7, 8)]
+    found = diagnose(snapshot_of(optimizer))
+    again = [policy([5, number], optimizer.snapshot().data()).certificate for number in (6, 7, 8)]
     for shown, expected in zip(found.certificates, again, strict=True):
         assert shown.iterations == expected.iterations[0]
         assert shown.loss == pytest.approx(expected.loss[0], rel=1e-3)
@@ -32,7 +32,7 @@ def test_the_scales_of_dimensions_are_shown_as_a_range():
 
 
 def test_facts_name_seed_policy_times_and_versions():
-    found = diagnose(run_of(search(SMALL)))
+    found = diagnose(snapshot_of(search(SMALL)))
     assert found.certificates == []
     assert found.facts["seed"] == "5"
     assert found.facts["policy"] == repr(SMALL)
@@ -44,4 +44,4 @@ def test_facts_name_seed_policy_times_and_versions():
 
 
 def test_a_policy_without_a_network_has_fewer_facts():
-    assert "prior" not in diagnose(run_of(search(GPTS(fit=False)))).facts
+    assert "prior" not in diagnose(snapshot_of(search(GPTS(fit=False)))).facts

@@ -8,8 +8,8 @@ from reading import SMALL, tell_all
 from thomax import Float, Optimizer, Random
 from thomax.report import figures, model_figures
 from thomax.report.content import gather
-from thomax.report.run import run_of
 from thomax.report.text import hover
+from thomax.report.writing import snapshot_of
 
 
 def traces(figure):
@@ -63,7 +63,7 @@ def test_failures_are_crosses_at_the_bad_end(direction, height):
     optimizer = Optimizer({"x": Float(0, 1)}, Random(), direction=direction, seed=0)
     optimizer.tell({"x": 0.5}, 1.0)
     optimizer.tell({"x": 0.6}, error="no luck")
-    figure = figures.convergence(gather(run_of(optimizer)))
+    figure = figures.convergence(gather(snapshot_of(optimizer)))
     assert traces(figure)["failed"]["y"] == [height]
     assert figure["layout"]["yaxis2"]["range"] == [0, 1]
 
@@ -72,7 +72,7 @@ def test_views_offer_a_logarithm_only_where_there_is_one(mixed_content):
     assert [*figures.convergence_views(mixed_content)] == ["all values", "better half"]
     wide = Optimizer({"x": Float(0, 4)}, SMALL, seed=0, initial=9, direction="minimize")
     tell_all(wide, 5, lambda p: 10 ** p["x"])
-    views = figures.convergence_views(gather(run_of(wide)))
+    views = figures.convergence_views(gather(snapshot_of(wide)))
     assert views["logarithmic"]["yaxis.type"] == "log"
     low, high = views["better half"]["yaxis.range"]
     values = sorted(t.value for t in wide.trials)
@@ -98,7 +98,7 @@ def test_values_as_far_apart_as_floats_reach_have_colours():
     for x, value in zip(np.linspace(0, 1, 4), [-1.7e308, -1e308, 1e308, 1.7e308], strict=True):
         search.tell({"x": x}, value)
     with np.errstate(over="ignore", invalid="ignore"):
-        *lines, _ = figures.parallel(gather(run_of(search)))["data"]
+        *lines, _ = figures.parallel(gather(snapshot_of(search)))["data"]
     colours = [line["line"]["color"] for line in lines]
     assert len({*colours}) > 2
     assert colours[-1] == "rgb(225,29,72)"
@@ -119,7 +119,7 @@ def test_a_slice_shows_the_band_and_all_values(mixed_content):
     np.testing.assert_allclose(mean["y"], cut.mean, rtol=1e-5)
     assert high["fill"] == "tonexty"
     assert len(samples) == 3
-    assert observed["x"] == [t.params["rate"] for t in mixed_content.run.complete]
+    assert observed["x"] == [t.params["rate"] for t in mixed_content.snapshot.complete]
     assert figure["layout"]["xaxis"]["type"] == "log"
 
 
@@ -132,7 +132,7 @@ def test_a_pair_puts_the_first_parameter_on_the_horizontal_axis(mixed_content):
     assert figure["layout"]["xaxis"]["title"]["text"] == pair.names[0]
     assert heat["reversescale"]  # when minimising, bright is low
     axis = mixed_content.axes[pair.names[0]]
-    having = [t for t in mixed_content.run.complete if {*pair.names} <= {*t.params}]
+    having = [t for t in mixed_content.snapshot.complete if {*pair.names} <= {*t.params}]
     assert dots["x"] == [axis.coordinate(t.params[pair.names[0]]) for t in having]
 
 

@@ -5,13 +5,13 @@ import pytest
 
 from thomax import Categorical, Float, Int, Ordinal
 from thomax.report.belief import belief_of
-from thomax.report.run import run_of
 from thomax.report.slices import cuts_of, grid_of
+from thomax.report.writing import snapshot_of
 
 
 @pytest.fixture(scope="module")
 def belief(mixed):
-    return belief_of(run_of(mixed))
+    return belief_of(snapshot_of(mixed))
 
 
 def at(mixed, belief, centre, **changes):
@@ -46,7 +46,7 @@ def test_every_parameter_that_was_ever_active_has_a_slice(mixed_content):
 def test_a_slice_of_an_inactive_parameter_goes_through_a_trial_that_has_it(mixed_content):
     assert "momentum" not in mixed_content.recommended.params  # sgd costs 2
     cut = cut_along(mixed_content, "momentum")
-    having = [t for t in mixed_content.run.complete if "momentum" in t.params]
+    having = [t for t in mixed_content.snapshot.complete if "momentum" in t.params]
     assert cut.centre == min(having, key=lambda t: mixed_content.beliefs[t.number][0])
 
 
@@ -61,8 +61,8 @@ def test_a_pair_has_a_row_for_each_value_of_the_second(mixed, mixed_content, bel
 
 
 def test_a_parameter_and_its_switch_span_no_plane(mixed, mixed_content, belief):
-    ranking, trials = ["momentum", "kind", "depth"], mixed_content.run.by_value
-    slices, pairs = cuts_of(mixed_content.run, mixed.space, belief, ranking, trials)
+    ranking, trials = ["momentum", "kind", "depth"], mixed_content.snapshot.ranked
+    slices, pairs = cuts_of(mixed_content.snapshot, mixed.space, belief, ranking, trials)
     assert [cut.name for cut in slices] == ranking
     assert [cut.names for cut in pairs] == [("momentum", "depth"), ("kind", "depth")]
 

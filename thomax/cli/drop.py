@@ -13,7 +13,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax drop`."""
+    """Add the options of `thomax drop`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.description = "Give up pending trials: they no longer count, and teach nothing."
     parser.epilog = EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")

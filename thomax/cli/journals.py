@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thomax.cli.numbers import seconds_flag
-from thomax.storage.journal import Journal
 from thomax.storage.locks import waiting
+from thomax.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from thomax.optimizer import Optimizer
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from thomax.space.space import Space
 
 
-def read_journal(path: Path) -> Journal:
-    """Return a snapshot of a search's journal, whoever else is writing to it."""
+def read_search(path: Path) -> Snapshot:
+    """Return the state of a search, whoever else is writing to its journal.
+
+    Args:
+        path: The journal.
+    """
     if path.is_dir():
         raise ValueError(f"A journal needs to be a file, got the folder {path}.")
     if not path.exists():
@@ -24,17 +28,15 @@ def read_journal(path: Path) -> Journal:
             f"The journal {path} does not exist: "
             "`thomax run` and `thomax suggest --space` create one."
         )
-    journal = Journal.read(path)
-    header = journal.header
-    if header.get("direction") not in ("maximize", "minimize") or not isinstance(
-        header.get("space"), dict
-    ):
-        raise ValueError(f"{path} needs to be the journal of an Optimizer, got another one's.")
-    return journal
+    return Snapshot.read(path)
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
-    """Add the options of commands that take their turn at a journal."""
+    """Add the options of commands that take their turn at a journal.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.add_argument(
         "--space", type=Path, metavar="SPACE.toml", help="the space, if the journal lacks it"
     )
@@ -45,7 +47,12 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
 
 
 def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimizer":
-    """Open a journal as soon as nobody else holds it: jobs of a queue may end together."""
+    """Open a journal as soon as nobody else holds it: jobs of a queue may end together.
+
+    Args:
+        make: Opens the journal, or raises an error if it is in use.
+        seconds: How long to wait for others.
+    """
     with waiting(seconds):
         return make()
 
@@ -79,22 +86,25 @@ def open_new(
 def open_again(path: Path, space: Path | None = None) -> "Optimizer":
     """Open a journal that exists, with the space of a file or the one in the journal's header.
 
-    The header of a pool has no candidates: for run.jsonl they come from run.toml beside it.
+    Args:
+        path: The journal.
+        space: The space file. The header of a pool has no candidates: for run.jsonl they come
+            from run.toml beside it, if there is one.
     """
     from thomax.optimizer import Optimizer
     from thomax.space.space import Space
 
-    header = read_journal(path).header
+    description = read_search(path).description
     beside = path.with_suffix(".toml")
-    if space is None and header["space"].get("kind") == "pool" and beside.is_file():
+    if space is None and description.get("kind") == "pool" and beside.is_file():
         space = beside
     if space is not None:
         return open_new(path, space)
-    if header["space"].get("kind") != "space" or header["space"].get("constraint"):
+    if description.get("kind") != "space" or description.get("constraint"):
         raise ValueError(
             f"{path} needs a space that its header describes in full, got one with a pool or a "
             "constraint function: give --space SPACE.toml with the pool, or go on with it from "
             "Python."
         )
     # Described, a space has labels for objects, which a command line could not write anyway.
-    return Optimizer.open(path, space=Space.from_description(header["space"]))
+    return Optimizer.open(path, space=Space.from_description(description))

@@ -21,7 +21,11 @@ from thomax.storage.locks import JournalInUseError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: The words after `thomax`; by default those of the process.
+    """
     code = 0
     with _plain_warnings():
         try:
@@ -42,7 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options, with `act` to be called on them, or exit with the user's mistake."""
+    """Return the options, with `act` to be called on them, or exit with the user's mistake.
+
+    Args:
+        arguments: The words after `thomax`.
+    """
     typed = next((word for word in arguments if not word.startswith("-")), None)
     parser = _Parser(
         prog="thomax", description="Batch neural Thompson sampling for expensive black boxes."
@@ -82,7 +90,7 @@ def _hint(parser: argparse.ArgumentParser, word: str) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line, without the usage."""
+        """End with what is wrong in one line, without the usage."""
         self.exit(2, f"thomax: {_one_line(message)}; see {self.prog} --help\n")
 
 

@@ -16,7 +16,10 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")  # Python refuses to read whole numbe
 def number_in(text: str) -> float | None:
     """Return the number that a text is, or None; nan and inf are numbers here.
 
-    Example:
+    Args:
+        text: What was written.
+
+    Examples:
         >>> number_in(" -1e-3 "), number_in("2024_05_17")
         (-0.001, None)
     """
@@ -28,7 +31,10 @@ def number_in(text: str) -> float | None:
 def whole_in(text: str) -> int | None:
     """Return the whole number that a text is, 3 also for 3.0, or None.
 
-    Example:
+    Args:
+        text: What was written.
+
+    Examples:
         >>> whole_in("3"), whole_in("3.0"), whole_in("3.5")
         (3, 3, None)
     """
@@ -39,14 +45,22 @@ def whole_in(text: str) -> int | None:
 
 
 def whole_flag(text: str) -> int:
-    """Read a flag's whole number; argparse names the flag when this raises."""
+    """Read a flag's whole number; argparse names the flag when this raises.
+
+    Args:
+        text: What was typed.
+    """
     if not _WHOLE.fullmatch(text):
         raise argparse.ArgumentTypeError(f"needs a whole number, got {text!r}")
     return int(text)
 
 
 def seconds_flag(text: str) -> float:
-    """Read a flag's seconds; inf is for ever."""
+    """Read a flag's seconds; inf is for ever.
+
+    Args:
+        text: What was typed.
+    """
     number = number_in(text)
     if number is None or math.isnan(number) or number < 0:
         raise argparse.ArgumentTypeError(f"needs seconds >= 0, got {text!r}")

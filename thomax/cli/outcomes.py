@@ -15,8 +15,8 @@ from thomax.cli.texts import shown
 from thomax.optimizer import Optimizer
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.storage.journal import Trial
 from thomax.storage.outcomes import checked_outcome
+from thomax.storage.trial import Trial
 
 
 @dataclass(frozen=True)

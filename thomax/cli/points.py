@@ -20,7 +20,7 @@ RESERVED = ("number", "value", "error")  # columns of a table that are no parame
 class Points:
     """Read points of a space, or candidates of a pool, from rows of texts.
 
-    Example:
+    Examples:
         >>> points = Points(Space({"n": Int(1, 5)}))
         >>> points.value("n", "2", float)
         2.0

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 KEPT = 512 * 1024  # bytes of the beginning, and of the end, of each output
 _GRACE = 2.0  # seconds between asking a program to end and ending it
@@ -19,9 +20,14 @@ _POLL = 0.1  # seconds after which somebody who waits notices that the run was s
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: without a code its time was up.
+    """How a program ended.
 
-    The output is whole unless something that the program has started still holds it open.
+    Args:
+        code: The exit code; None if the program's time was up.
+        output: The end of what it printed.
+        errors: The end of what it wrote to its error output.
+        is_whole: Whether the output has ended too; something that the program started may hold it
+            open.
     """
 
     code: int | None
@@ -122,7 +128,11 @@ class Processes:
 
 
 def end_groups(processes: Iterable[subprocess.Popen[bytes]]) -> None:
-    """Ask programs to end, and after a while end them with everything in their groups."""
+    """Ask programs to end, and after a while end them with everything in their groups.
+
+    Args:
+        processes: The programs, each the first process of its group.
+    """
     chosen = [*processes]
     for process in chosen:
         _signal_group(process, signal.SIGTERM)
@@ -143,14 +153,16 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
             process.terminate()
 
 
-def _streams(process: subprocess.Popen[bytes]) -> tuple[Any, Any]:
+def _streams(process: subprocess.Popen[bytes]) -> tuple[BufferedReader, BufferedReader]:
+    assert isinstance(process.stdout, BufferedReader)  # both are pipes
+    assert isinstance(process.stderr, BufferedReader)
     return process.stdout, process.stderr
 
 
 class _Capture:
     """Copy a stream into a file as it comes; of a long one only the beginning and the end."""
 
-    def __init__(self, stream: Any, target: IO[bytes]) -> None:
+    def __init__(self, stream: BufferedReader, target: IO[bytes]) -> None:
         self._stream, self._target = stream, target
         self._total, self._end = 0, bytearray()
         self._thread = threading.Thread(target=self._copy, daemon=True)

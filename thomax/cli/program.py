@@ -13,14 +13,14 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 from thomax.cli.texts import as_text
 from thomax.spelling import nearest
+from thomax.types import ParamsLike
 
 NUMBER = "trial"  # {trial} is the number of the trial
 _OURS = ("THOMAX_PARAMS", "THOMAX_TRIAL", "THOMAX_OUTPUT_FILE", "THOMAX_CACHE")
@@ -33,7 +33,12 @@ _FLAG = re.compile(r"-[^={}]*")  # a flag whose value is the next argument
 class Program:
     """A program and its arguments, to be completed with the params of a trial.
 
-    Example:
+    Args:
+        arguments: The program and its arguments, which may hold placeholders.
+        names: The names of all parameters.
+        by_environment: Whether params are passed as environment variables, not as flags.
+
+    Examples:
         >>> Program(("python", "train.py"), ("lr", "act")).command({"lr": 0.1, "act": "relu"}, 0)
         ['python', 'train.py', '--lr', '0.1', '--act', 'relu']
         >>> Program(("train", "lr={lr}"), ("lr", "act")).command({"lr": 0.1, "act": "relu"}, 0)
@@ -49,8 +54,13 @@ class Program:
         if self.by_environment:
             _check_variables(self.names)
 
-    def command(self, params: Mapping[str, Any], number: int) -> list[str]:
-        """Return the argument list of a trial."""
+    def command(self, params: ParamsLike, number: int) -> list[str]:
+        """Return the argument list of a trial.
+
+        Args:
+            params: The point of the trial.
+            number: The number of the trial.
+        """
         texts = {name: as_text(value) for name, value in params.items()}
         known = {NUMBER: str(number), **dict.fromkeys(self.names, ""), **texts}
         filled: list[str] = []
@@ -68,15 +78,25 @@ class Program:
             return filled
         return filled + [word for item in texts.items() for word in _flag(*item)]
 
-    def environment(self, params: Mapping[str, Any], number: int) -> dict[str, str]:
-        """Return the variables that a trial's program finds."""
+    def environment(self, params: ParamsLike, number: int) -> dict[str, str]:
+        """Return the variables that a trial's program finds.
+
+        Args:
+            params: The point of the trial.
+            number: The number of the trial.
+        """
         found = {"THOMAX_PARAMS": json.dumps(params), "THOMAX_TRIAL": str(number)}
         if self.by_environment:
             found |= {variable(name): as_text(value) for name, value in params.items()}
         return found
 
-    def line(self, params: Mapping[str, Any], number: int) -> str:
-        """Return what to paste into a shell to evaluate a trial again."""
+    def line(self, params: ParamsLike, number: int) -> str:
+        """Return what to paste into a shell to evaluate a trial again.
+
+        Args:
+            params: The point of the trial.
+            number: The number of the trial.
+        """
         command = " ".join(map(_quoted, self.command(params, number)))
         if not self.by_environment:
             return command
@@ -106,7 +126,11 @@ class Program:
 
 
 def require_program(arguments: Sequence[str]) -> None:
-    """Refuse a program that cannot be started."""
+    """Refuse a program that cannot be started.
+
+    Args:
+        arguments: The program and its arguments.
+    """
     if not arguments:
         raise ValueError(
             "A run needs a program after --, got none: thomax run space.toml -- python train.py"
@@ -119,7 +143,10 @@ def require_program(arguments: Sequence[str]) -> None:
 def variable(name: str) -> str:
     """Return the environment variable of a parameter.
 
-    Example:
+    Args:
+        name: The parameter.
+
+    Examples:
         >>> variable("max-depth")
         'THOMAX_MAX_DEPTH'
     """

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from thomax.cli.numbers import whole_flag
 from thomax.cli.texts import say
+from thomax.storage.records import Record
 from thomax.storage.repair import repair
 
 EXAMPLES = """examples:
@@ -13,7 +14,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax repair`."""
+    """Add the options of `thomax repair`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.description, parser.epilog = "Rewrite a damaged journal from what is intact.", EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
@@ -43,7 +48,7 @@ def _repair(options: argparse.Namespace) -> None:
     say(f"the damaged file is {new.pop()}")
 
 
-def _header(options: argparse.Namespace) -> dict[str, object] | None:
+def _header(options: argparse.Namespace) -> Record | None:
     """Return what the lost first line said: flags before the space file."""
     given = {name: getattr(options, name) for name in ("seed", "direction")}
     if options.space is None:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from thomax.cli.journals import read_journal
+from thomax.cli.journals import read_search
 from thomax.cli.numbers import seconds_flag
 from thomax.cli.texts import say
 from thomax.report import follow, write_report
@@ -14,7 +14,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax report`."""
+    """Add the options of `thomax report`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.description, parser.epilog = "Write one HTML page that opens offline.", EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
@@ -30,12 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def report(options: argparse.Namespace) -> None:
-    """Write the page, and say where it is."""
+    """Write the page, and say where it is.
+
+    Args:
+        options: What was typed.
+    """
     output = options.output or options.journal.with_suffix(".html")
     if output.is_dir():
         raise ValueError(f"--output needs the path of a file, got the folder {output}.")
     if options.follow is None:
-        read_journal(options.journal)
+        read_search(options.journal)
         say(f"wrote {write_report(options.journal, output)}")
         return
     say(f"writing {output} whenever {options.journal} grows; stop with Ctrl-C")

@@ -19,7 +19,7 @@ from thomax.cli.supervision import supervise
 from thomax.cli.texts import cell, say
 from thomax.cli.values import ValueRule
 from thomax.optimizer import Optimizer
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
 
 TRIALS = 50  # if neither trials nor a time limit is given
 EXAMPLES = """examples:
@@ -28,7 +28,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax run`."""
+    """Add the options of `thomax run`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.usage = "thomax run SPACE.toml [options] -- PROGRAM [arguments]"
     parser.description = "Run a program again and again, to find the params of its best value."
     parser.epilog = EXAMPLES
@@ -64,7 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the program until there are enough trials, and print what was found."""
+    """Run the program until there are enough trials, and print what was found.
+
+    Args:
+        options: What was typed.
+    """
     file = read_space_file(options.space)
     settings = _settings(options, file)
     rule = ValueRule.parse(settings["value"]) if "value" in settings else ValueRule()
@@ -84,9 +92,9 @@ def run(options: argparse.Namespace) -> int:
     ) as optimizer:
         progress = not options.no_progress and sys.stderr.isatty()
         stopped, failure = supervise(optimizer, evaluation, settings, progress)
-        header = {"direction": optimizer.direction, "seed": optimizer.seed}
-        found = {"stopped": stopped, **summary(journal, header, optimizer.trials)}
-        trials = optimizer.trials
+        snapshot = optimizer.snapshot()
+    trials = snapshot.trials
+    found: dict[str, Any] = {"stopped": stopped, **summary(journal, snapshot)}
     best = found["best"]
     found["command"] = program.line(best["params"], best["number"]) if best else None
     code, why = _ending(found, trials, failure)

@@ -2,21 +2,41 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 from thomax.space.parameters import is_whole
+from thomax.storage.trial import Direction
+
+Settings = TypedDict(
+    "Settings",
+    {
+        "direction": Direction,
+        "trials": int,
+        "jobs": int,
+        "seed": int,
+        "initial": int,
+        "timeout": float,
+        "time_limit": float,
+        "give_up": int,
+        "journal": str,
+        "value": str,
+        "as": str,  # a keyword of Python, hence this form
+    },
+    total=False,
+)
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _is_seconds(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value > 0
+def _is_seconds(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) and value > 0
 
 
-RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "direction": ('"maximize" or "minimize"', lambda v: v in ("maximize", "minimize")),
     "trials": ("a whole number >= 1", lambda v: is_whole(v, 1)),
     "jobs": ("a whole number >= 1", lambda v: is_whole(v, 1)),
@@ -29,13 +49,19 @@ RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "value": ("FILE, :KEY or FILE:KEY", _is_text),
     "as": ('"flags" or "env"', lambda v: v in ("flags", "env")),
 }
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Settings = {
     "direction": "maximize", "jobs": 1, "give_up": 3, "as": "flags",
 }  # fmt: skip
 
 
-def check_setting(where: str, name: str, value: Any) -> None:
-    """Raise ValueError unless a setting has a value that it can take."""
+def check_setting(where: str, name: str, value: object) -> None:
+    """Raise ValueError unless a setting has a value that it can take.
+
+    Args:
+        where: How the error names the place of the setting.
+        name: The setting.
+        value: Its value.
+    """
     needs, holds = RULES[name]
     if not holds(value):
         raise ValueError(f"{where} needs {needs}, got {value!r}.")

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from thomax.cli.numbers import number_in
 
@@ -27,6 +26,12 @@ class Sheet:
     """A table: the names of its columns, and its rows by their line in the file.
 
     Only rows with something in them are there.
+
+    Args:
+        path: The file.
+        columns: The names of the columns.
+        rows: The line in the file and the cells of each row.
+        delimiter: What separates cells.
     """
 
     path: Path
@@ -35,11 +40,19 @@ class Sheet:
     delimiter: str
 
     def where(self, line: int) -> str:
-        """Return how an error names a line."""
+        """Return how an error names a line.
+
+        Args:
+            line: The number of the line.
+        """
         return f"{self.path}, line {line}"
 
     def number(self, text: str) -> float | None:
-        """Return the number in a cell, or None where there is none."""
+        """Return the number in a cell, or None where there is none.
+
+        Args:
+            text: The cell.
+        """
         text = text.strip()
         if self._has_decimal_commas:
             if _THOUSANDS.fullmatch(text):
@@ -59,7 +72,12 @@ class Sheet:
 
 
 def read_sheet(path: Path, known: Collection[str] = ()) -> Sheet:
-    """Read a table; `known` are columns that it may have, which tell what separates its cells."""
+    """Read a table.
+
+    Args:
+        path: The file.
+        known: Columns that it may have, which tell what separates its cells.
+    """
     text = decoded(path)
     skipped = _SEPARATOR_LINE.match(text)
     text = text[skipped.end() :] if skipped else text
@@ -85,8 +103,14 @@ def read_sheet(path: Path, known: Collection[str] = ()) -> Sheet:
     return Sheet(path, named, rows, delimiter)
 
 
-def write_sheet(path: Path, rows: Sequence[Sequence[Any]], decimal_comma: bool) -> None:
-    """Write a new table; one that exists may hold what somebody has filled in."""
+def write_sheet(path: Path, rows: Sequence[Sequence[object]], decimal_comma: bool) -> None:
+    """Write a new table; one that exists may hold what somebody has filled in.
+
+    Args:
+        path: The file, which must not exist.
+        rows: The cells of each row; the first row holds the names of the columns.
+        decimal_comma: Whether to write 0,5 for 0.5, and semicolons between cells.
+    """
     target = io.StringIO()
     writer = csv.writer(target, delimiter=";" if decimal_comma else ",", lineterminator="\r\n")
     for row in rows:
@@ -98,7 +122,11 @@ def write_sheet(path: Path, rows: Sequence[Sequence[Any]], decimal_comma: bool) 
 
 
 def decoded(path: Path) -> str:
-    """Return the text of a file in UTF-8 or UTF-16."""
+    """Return the text of a file in UTF-8 or UTF-16.
+
+    Args:
+        path: The file.
+    """
     content = path.read_bytes()
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -138,7 +166,7 @@ def _unquoted(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _MAY_BE_FORMULA.match(cell[1:]) else cell
 
 
-def _cell(value: Any, decimal_comma: bool) -> Any:
+def _cell(value: object, decimal_comma: bool) -> object:
     if isinstance(value, str):
         return f"'{value}" if _MAY_BE_FORMULA.match(value) else value
     if isinstance(value, bool):

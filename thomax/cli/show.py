@@ -5,14 +5,12 @@ import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from thomax.cli.journals import read_journal
+from thomax.cli.journals import read_search
 from thomax.cli.numbers import whole_flag
-from thomax.cli.summaries import counts_text, ranked, summary, trial_row
+from thomax.cli.summaries import Summary, counts_text, summary, trial_row
 from thomax.cli.texts import say, table
-from thomax.storage.journal import Trial
-from thomax.storage.replay import History
+from thomax.storage.trial import Trial
 
 EXAMPLES = """examples:
   thomax show search.jsonl
@@ -20,7 +18,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax show`."""
+    """Add the options of `thomax show`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.description, parser.epilog = "List the best trials of a search.", EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
@@ -32,21 +34,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace) -> None:
-    """Print counts, the best trial and a table."""
+    """Print counts, the best trial and a table.
+
+    Args:
+        options: What was typed.
+    """
     if options.top < 0:
         raise ValueError(f"--top needs a whole number >= 0, got {options.top}.")
-    journal = read_journal(options.journal)
-    trials = [*History(journal.records).trials.values()]
-    found = summary(options.journal, journal.header, trials)
-    best_first = ranked(trials, found["direction"])
-    chosen = trials if options.all else best_first[: options.top]
+    snapshot = read_search(options.journal)
+    chosen = snapshot.trials if options.all else snapshot.ranked[: options.top]
+    found = summary(options.journal, snapshot)
     if options.json:
         say(json.dumps({**found, "trials": [asdict(trial) for trial in chosen]}))
     else:
-        _print(found, chosen, hidden=len(trials) - len(chosen))
+        _print(found, chosen, hidden=len(snapshot.trials) - len(chosen))
 
 
-def _print(found: dict[str, Any], chosen: list[Trial], hidden: int) -> None:
+def _print(found: Summary, chosen: list[Trial], hidden: int) -> None:
     say(f"{found['journal']}: {counts_text(found['counts'])}, {found['direction']}")
     if found["best"]:
         print(f"best: {found['best']['value']:.6g} (trial {found['best']['number']})")

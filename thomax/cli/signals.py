@@ -4,9 +4,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from types import FrameType
+from typing import NoReturn
 
-_STOPPING = [getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n)]
+Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+
+_STOPPING: list[signal.Signals] = [
+    getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n)
+]
 
 
 @contextmanager
@@ -24,12 +29,12 @@ def undisturbed() -> Iterator[None]:
         yield
 
 
-def _interrupt(*_: Any) -> NoReturn:
+def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
 @contextmanager
-def _handled(numbers: list[Any], handler: Callable[..., Any] | int) -> Iterator[None]:
+def _handled(numbers: list[signal.Signals], handler: Handler) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # Python allows it only there
         yield
         return

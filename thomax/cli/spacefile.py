@@ -14,10 +14,10 @@ In place of [parameters], a table [pool] with file = "candidates.csv" lists the 
 import tomllib
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from thomax.cli.candidates import read_pool
-from thomax.cli.settings import RULES, check_setting
+from thomax.cli.settings import RULES, Settings, check_setting
 from thomax.space.parameters import PARAMETER_TYPES, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -28,20 +28,31 @@ TYPES = {name.lower(): kind for name, kind in PARAMETER_TYPES.items()}
 
 @dataclass(frozen=True)
 class SpaceFile:
-    """What a space file says; `settings` holds only those that stand in it."""
+    """What a space file says.
+
+    Args:
+        path: The file.
+        space: What is searched.
+        settings: The settings that stand in the file.
+    """
 
     path: Path
     space: Space | Pool
-    settings: dict[str, Any]
+    settings: Settings
 
 
 def read_space_file(path: Path) -> SpaceFile:
-    """Read a space file, or say in one sentence which key of it is wrong."""
+    """Read a space file, or say in one sentence which key of it is wrong.
+
+    Args:
+        path: The file.
+    """
     content = _parsed(path)
     tables, pool = content.pop("parameters", None), content.pop("pool", None)
     if pool is not None and tables is not None:
         raise ValueError(f"{path} needs either [parameters] or [pool], got both.")
-    if pool is None and (not isinstance(tables, dict) or not tables):
+    parameters = tables if isinstance(tables, dict) else {}
+    if pool is None and not parameters:
         raise ValueError(
             f"{path} needs a table [parameters] with at least one parameter, "
             'such as x = {type = "float", low = 0, high = 1}, or a table [pool] with a file.'
@@ -50,12 +61,13 @@ def read_space_file(path: Path) -> SpaceFile:
         if key not in RULES:
             raise ValueError(f"{path}: the key {key!r} is unknown: {nearest(key, RULES)}")
         check_setting(f"{path}: {key}", key, value)
+    settings = cast(Settings, content)  # each was checked
     if pool is not None:
-        return SpaceFile(path, read_pool(f"{path}: [pool]", path.parent, pool), content)
-    return SpaceFile(path, _space(path, tables), content)
+        return SpaceFile(path, read_pool(f"{path}: [pool]", path.parent, pool), settings)
+    return SpaceFile(path, _space(path, parameters), settings)
 
 
-def _space(path: Path, tables: dict[str, Any]) -> Space:
+def _space(path: Path, tables: dict[str, object]) -> Space:
     parameters = {name: _parameter(f"{path}: {name!r}", name, t) for name, t in tables.items()}
     try:
         return Space(parameters)
@@ -63,7 +75,7 @@ def _space(path: Path, tables: dict[str, Any]) -> Space:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parsed(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))  # some editors put a mark before it
     except OSError as error:
@@ -72,7 +84,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} needs to be TOML: {error}.") from None
 
 
-def _parameter(where: str, name: str, table: Any) -> Parameter:
+def _parameter(where: str, name: str, table: object) -> Parameter:
     if not name:
         raise ValueError(f"{where} needs a name, got an empty one.")
     if not isinstance(table, dict) or "type" not in table:

@@ -16,7 +16,7 @@ from thomax.cli.texts import say, table
 from thomax.optimizer import Optimizer
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
 
 EXAMPLES = """examples:
   thomax suggest search.jsonl --space space.toml -n 4
@@ -25,7 +25,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax suggest`."""
+    """Add the options of `thomax suggest`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.description = "Propose points; `thomax tell` records what came of them."
     parser.epilog = EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")

@@ -1,40 +1,60 @@
 """What there is to say about a search: counts, the best trial, rows of tables."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TypedDict
 
 from thomax.cli.texts import cell
-from thomax.storage.journal import Trial
+from thomax.storage.snapshot import Snapshot
+from thomax.storage.trial import Direction, Trial
+from thomax.types import Params
 
 STATES = ("complete", "failed", "pending", "dropped")
 
 
-def ranked(trials: Iterable[Trial], direction: str) -> list[Trial]:
-    """Return the complete trials, the best one first."""
-    sign = -1 if direction == "maximize" else 1
-    return sorted(
-        (t for t in trials if t.state == "complete"), key=lambda t: sign * float(t.value or 0)
-    )
+class Summary(TypedDict):
+    """A search in a few words, as `--json` prints it.
+
+    Args:
+        journal: The path of the journal.
+        direction: Whether large or small values are best.
+        seed: The seed of the search.
+        counts: How many trials are in each state.
+        best: The best trial, if there is one.
+    """
+
+    journal: str
+    direction: Direction
+    seed: int
+    counts: dict[str, int]
+    best: Params | None
 
 
-def summary(path: Any, header: Mapping[str, Any], trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return counts and the best trial as a dictionary for JSON."""
-    best = ranked(trials, header["direction"])[:1]
-    states: list[str] = [t.state for t in trials]
+def summary(path: Path, snapshot: Snapshot) -> Summary:
+    """Return counts and the best trial as a dictionary for JSON.
+
+    Args:
+        path: The journal as the user calls it.
+        snapshot: The search.
+    """
+    states: list[str] = [t.state for t in snapshot.trials]
     return {
         "journal": str(path),
-        "direction": header["direction"],
-        "seed": header.get("seed"),
+        "direction": snapshot.direction,
+        "seed": snapshot.seed,
         "counts": {state: states.count(state) for state in STATES},
-        "best": asdict(best[0]) if best else None,
+        "best": None if snapshot.best is None else asdict(snapshot.best),
     }
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
     """Return counts as words.
 
-    Example:
+    Args:
+        counts: How many trials are in each state.
+
+    Examples:
         >>> counts_text({"complete": 3, "failed": 0, "pending": 1})
         '4 trials (3 complete, 1 pending)'
     """
@@ -44,12 +64,21 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
 
 def param_cells(trial: Trial, taken: Collection[str]) -> dict[str, str]:
-    """Return a trial's params as cells; one that is called like another column gets a space."""
+    """Return a trial's params as cells; one that is called like another column gets a space.
+
+    Args:
+        trial: The trial.
+        taken: The names of the other columns.
+    """
     return {f"{n} " if n in taken else n: cell(value) for n, value in trial.params.items()}
 
 
 def trial_row(trial: Trial) -> dict[str, str]:
-    """Return a trial as a row of a table."""
+    """Return a trial as a row of a table.
+
+    Args:
+        trial: The trial.
+    """
     value = "" if trial.value is None else f"{trial.value:.6g}"
     row = {"trial": str(trial.number), "state": trial.state, "value": value}
     row |= param_cells(trial, taken=(*row, "error"))

@@ -10,8 +10,8 @@ from thomax.cli.signals import stopped_like_by_ctrl_c, undisturbed
 from thomax.giving_up import GivenUpError
 from thomax.loop import run, show_on_stderr
 from thomax.optimizer import Optimizer
-from thomax.storage.journal import Trial
 from thomax.storage.outcomes import Failure
+from thomax.storage.trial import Trial
 
 
 def supervise(

@@ -4,7 +4,6 @@ import argparse
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from thomax.cli.journals import add_shared, open_again, opened_in_turn
 from thomax.cli.numbers import whole_in
@@ -19,6 +18,7 @@ from thomax.cli.outcomes import (
 from thomax.cli.texts import say
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.types import Params
 
 EXAMPLES = """examples:
   thomax tell search.jsonl 3 0.93
@@ -28,7 +28,11 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `thomax tell`."""
+    """Add the options of `thomax tell`.
+
+    Args:
+        parser: The parser of the command.
+    """
     parser.description = "Record the value of a trial, or that it failed."
     parser.epilog = EXAMPLES
     # argparse takes -1e-05 for a flag, until Python 3.14.
@@ -114,7 +118,7 @@ def _number(text: str) -> int:
     return number
 
 
-def _params(text: str) -> dict[str, Any]:
+def _params(text: str) -> Params:
     try:
         params = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,13 +1,19 @@
 """Values and tables as text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
+
+from thomax.types import ParamsLike
 
 _WIDEST = 40  # characters of a cell
 
 
-def as_text(value: Any) -> str:
-    """Return a value as a program reads it: true and false in small letters."""
+def as_text(value: object) -> str:
+    """Return a value as a program reads it: true and false in small letters.
+
+    Args:
+        value: The value of a parameter.
+    """
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -16,7 +22,10 @@ def harmless(text: str) -> str:
 
     Ends of lines stay, whatever system they are of.
 
-    Example:
+    Args:
+        text: Any text.
+
+    Examples:
         >>> print(harmless("it \\x1b[31mbroke\\r\\nbadly"))
         it \\x1b[31mbroke
         badly
@@ -26,7 +35,12 @@ def harmless(text: str) -> str:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Print what may hold others' words: a program's output, the names of files."""
+    """Print what may hold others' words: a program's output, the names of files.
+
+    Args:
+        text: What to print.
+        file: Where to print it; by default to the standard output.
+    """
     print(harmless(text), file=file, flush=True)
 
 
@@ -36,17 +50,24 @@ def _escaped(line: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
-def cell(value: Any) -> str:
-    """Return a value for a table: short, and nothing in it that moves the terminal's cursor."""
+def cell(value: object) -> str:
+    """Return a value for a table: short, and nothing in it that moves the terminal's cursor.
+
+    Args:
+        value: The value of a parameter.
+    """
     text = f"{value:.6g}" if isinstance(value, float) else as_text(value)
     text = _escaped(text)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
-def shown(params: Mapping[str, Any]) -> str:
+def shown(params: ParamsLike) -> str:
     """Return params for a sentence.
 
-    Example:
+    Args:
+        params: The params.
+
+    Examples:
         >>> shown({"x": 0.5, "fast": True})
         'x = 0.5, fast = true'
     """
@@ -56,7 +77,10 @@ def shown(params: Mapping[str, Any]) -> str:
 def table(rows: Sequence[Mapping[str, str]]) -> str:
     """Return rows as aligned text, a column for each key in the order of appearance.
 
-    Example:
+    Args:
+        rows: The cells of each row by the names of their columns.
+
+    Examples:
         >>> print(table([{"trial": "9", "x": "0.5"}, {"trial": "10"}]))
         trial  x
         9      0.5

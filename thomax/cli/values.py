@@ -18,7 +18,7 @@ class ValueRule:
 
     Without a file: what the program wrote to $THOMAX_OUTPUT_FILE, else the last line it printed.
 
-    Example:
+    Examples:
         >>> ValueRule.parse("metrics-{trial}.json:test.accuracy")
         ValueRule(file='metrics-{trial}.json', key='test.accuracy')
         >>> ValueRule().number('{"loss": 2, "value": 0.5}', "the last line")

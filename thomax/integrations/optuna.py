@@ -64,7 +64,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     not to go, pruned ones count by their last report. If the model fails, the trial gets a
     quasi-random point, and its system attribute "thomax:fallback" says why.
 
-    Example:
+    Examples:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
         >>> study = optuna.create_study(sampler=ThomaxSampler(seed=0))
         >>> study.optimize(lambda trial: trial.suggest_float("x", -1, 1) ** 2, n_trials=12)

@@ -15,9 +15,9 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 try:
     import optuna
@@ -35,8 +35,8 @@ from thomax.space.parameters import Categorical, Float, Int, Parameter, Scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.spelling import spell_checked
-from thomax.storage.journal import Journal, Trial
-from thomax.storage.replay import History
+from thomax.storage.snapshot import Snapshot
+from thomax.storage.trial import Trial
 from thomax.user_warnings import warn
 
 _SPACE = "thomax:space"
@@ -65,18 +65,19 @@ def to_study(
     default the journal's). Copying again adds what is new, also to a study that `from_study` has
     read. A journal is read, not locked: it may be in use.
 
-    Example:
+    Examples:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
         >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
         >>> _ = optimizer.tell({"x": 0.5}, 2.0)
         >>> to_study(optimizer).best_params
         {'x': 0.5}
     """
-    run = _run_of(source)
+    run = source.snapshot() if isinstance(source, Optimizer) else Snapshot.read(source)
     if study is None:
+        stem = None if isinstance(source, Optimizer) else Path(source).stem
         study = optuna.create_study(
             storage=storage,
-            study_name=study_name or run.name,
+            study_name=study_name or stem,
             direction=run.direction,
             load_if_exists=True,
         )
@@ -102,7 +103,7 @@ def from_study(study: Any, **options: Any) -> Optimizer:
     they used together; choices that are no texts, numbers, bools or None get labels, as in
     `Categorical({"(64, 64)": (64, 64)})`. With a `journal` the trials are written to it.
 
-    Example:
+    Examples:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
         >>> study = optuna.create_study(direction="maximize")
         >>> study.optimize(lambda trial: -trial.suggest_float("x", -1, 1) ** 2, n_trials=5)
@@ -138,28 +139,7 @@ def from_study(study: Any, **options: Any) -> Optimizer:
 # To Optuna
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What there is to copy."""
-
-    name: str | None
-    description: dict[str, Any]
-    direction: Literal["maximize", "minimize"]
-    trials: list[Trial]
-
-
-def _run_of(source: Optimizer | str | os.PathLike[str]) -> _Run:
-    if isinstance(source, Optimizer):
-        space = source.space
-        trials = [replace(t, params=space.with_labels(t.params)) for t in source.trials]
-        return _Run(None, space.describe(), source.direction, trials)
-    journal = Journal.read(source)
-    direction = journal.header["direction"]
-    trials = [*History(journal.records).trials.values()]
-    return _Run(Path(source).stem, journal.header["space"], direction, trials)
-
-
-def _require_same_search(study: Any, run: _Run) -> None:
+def _require_same_search(study: Any, run: Snapshot) -> None:
     directions = [d.name.lower() for d in study.directions]
     if directions != [run.direction]:
         raise ValueError(f"to_study needs a study to {run.direction}, got {directions}.")

@@ -18,7 +18,7 @@ from thomax.space.parameters import python_scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.spelling import spell_checked
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
 from thomax.suggest import Policy
 from thomax.user_warnings import warn
 
@@ -45,7 +45,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
     whose metric is missing, NaN or infinite, counts as failed. `save` writes JSON that a new
     ThomaxSearch restores; only a policy must be given to it again.
 
-    Example:
+    Examples:
         >>> from ray import tune
         >>> space = {"width": tune.randint(1, 9), "adam": {"lr": tune.loguniform(1e-4, 1e-1)}}
         >>> search = ThomaxSearch(space, metric="loss", mode="min", seed=0)

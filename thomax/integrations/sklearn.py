@@ -17,7 +17,7 @@ from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.spelling import spell_checked
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
 from thomax.suggest import Policy
 from thomax.user_warnings import warn
 
@@ -42,7 +42,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
     that cannot be fitted are told to the optimiser as failed. Once fitted, `optimizer_` holds the
     trials, in the order of `cv_results_`.
 
-    Example:
+    Examples:
         >>> from sklearn.datasets import load_iris
         >>> from sklearn.linear_model import LogisticRegression
         >>> from thomax import Float

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import SupportsFloat
 
 from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
 
@@ -15,7 +15,14 @@ _MOST_TICKS = 12  # of listed values, side by side
 class Axis:
     """A range of numbers, linear or logarithmic, or a list of values at 0, 1, 2, ...
 
-    Example:
+    Args:
+        name: The parameter.
+        low: The smallest number on the axis.
+        high: The largest number on the axis.
+        log: Whether the axis is logarithmic.
+        options: The values of a parameter that is chosen from a list.
+
+    Examples:
         >>> Axis("lr", 1e-4, 1.0, log=True).unit(1e-2)
         0.5
         >>> Axis("kind", 0, 1, options=("adam", "sgd")).coordinate("sgd")
@@ -26,17 +33,26 @@ class Axis:
     low: float
     high: float
     log: bool = False
-    options: Sequence[Any] | None = None
+    options: Sequence[object] | None = None
 
-    def coordinate(self, value: Any) -> float:
-        """Return the number at which a value is plotted."""
+    def coordinate(self, value: object) -> float:
+        """Return the number at which a value is plotted.
+
+        Args:
+            value: A value of the parameter.
+        """
         if self.options is None:
+            assert isinstance(value, SupportsFloat)
             return float(value)
         # By their text: True is not 1, though Python finds them equal.
         return float([repr(option) for option in self.options].index(repr(value)))
 
-    def unit(self, value: Any) -> float:
-        """Return where a value stands between the ends of the axis, 0 and 1."""
+    def unit(self, value: object) -> float:
+        """Return where a value stands between the ends of the axis, 0 and 1.
+
+        Args:
+            value: A value of the parameter.
+        """
         return self._unit(self.coordinate(value))
 
     def ticks(self) -> list[tuple[float, str]]:
@@ -56,7 +72,12 @@ class Axis:
 
 
 def axis_of(name: str, parameter: Parameter) -> Axis:
-    """Return the axis of a parameter of a space."""
+    """Return the axis of a parameter of a space.
+
+    Args:
+        name: The parameter's name.
+        parameter: The parameter.
+    """
     match parameter:
         case Float() | Int():
             return Axis(name, parameter.low, parameter.high, parameter.log)
@@ -67,11 +88,17 @@ def axis_of(name: str, parameter: Parameter) -> Axis:
     raise TypeError(f"A parameter is a Float, Int, Categorical, Ordinal or Bool, got {parameter}.")
 
 
-def axis_of_values(name: str, values: Iterable[Any]) -> Axis:
-    """Return the axis of a table's column, of which only some values are known."""
+def axis_of_values(name: str, values: Iterable[object]) -> Axis:
+    """Return the axis of a table's column, of which only some values are known.
+
+    Args:
+        name: The column's name.
+        values: The values that are known.
+    """
     known = [*{repr(v): v for v in values}.values()]
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
-        return Axis(name, min(known), max(known))
+    numbers = [v for v in known if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) == len(known):
+        return Axis(name, min(numbers), max(numbers))
     options = sorted(known, key=str)
     return Axis(name, 0, len(options) - 1, options=options)
 

@@ -14,11 +14,11 @@ from thomax.report.belief import Belief, belief_of, model_note
 from thomax.report.candidates import Candidates, candidates_of, pictures_of
 from thomax.report.diagnostics import Diagnostics, diagnose
 from thomax.report.importance import Importance, importance_of
-from thomax.report.run import Run, value_of
 from thomax.report.slices import Pair, Slice, cuts_of
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.storage.journal import Trial
+from thomax.storage.snapshot import Snapshot
+from thomax.storage.trial import Trial, value_of
 from thomax.suggest import shows_noise
 
 MOST_BEST, MOST_PICTURES = 20, 12
@@ -29,9 +29,29 @@ _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 
 @dataclass(frozen=True)
 class Content:
-    """What the page shows; what the model has no say in yet is None or empty."""
+    """What the page shows; what the model has no say in yet is None or empty.
 
-    run: Run
+    What the model cannot tell yet is None or empty.
+
+    Args:
+        snapshot: The search.
+        written: When the report was made.
+        counts: How many trials are in each state.
+        best: The trial with the best observed value.
+        recommended: The trial that the model expects most of.
+        beliefs: Posterior mean and standard deviation by the number of a complete trial.
+        note: Which model is shown, where it is not the search's own.
+        axes: An axis for each parameter.
+        importance: How much each parameter explains.
+        slices: The model along single parameters.
+        pairs: The model over pairs of parameters.
+        candidates: What the model expects of a pool's candidates.
+        pictures: Images of the best candidates, as data URIs.
+        reasons: Why trials failed, with counts, the most frequent first.
+        diagnostics: How well draws were trained, and facts about the run.
+    """
+
+    snapshot: Snapshot
     written: datetime
     counts: dict[str, int]
     best: Trial | None
@@ -48,51 +68,59 @@ class Content:
     diagnostics: Diagnostics
 
 
-def gather(run: Run) -> Content:
-    """Ask the model everything that the page shows."""
-    belief = belief_of(run)
-    beliefs = _at_trials(run, belief)
-    preferred = _preferred(run, beliefs)
+def gather(snapshot: Snapshot) -> Content:
+    """Ask the model everything that the page shows.
+
+    Args:
+        snapshot: The search.
+    """
+    belief = belief_of(snapshot)
+    beliefs = _at_trials(snapshot, belief)
+    preferred = _preferred(snapshot, beliefs)
     importance, candidates = None, None
     slices: list[Slice] = []
     pairs: list[Pair] = []
-    if belief is not None and isinstance(run.space, Space):
-        rng = stream(make_key(run.seed), _RANDOM_POINTS)
-        importance = importance_of(belief.values, run.space, rng)
-        slices, pairs = cuts_of(run, run.space, belief, importance.ranking, preferred)
-    if belief is not None and isinstance(run.space, Pool):
-        rng = stream(make_key(run.seed), _RANDOM_CANDIDATES)
-        candidates = candidates_of(run, run.space, belief, rng)
-    best = run.by_value
-    images = run.space if isinstance(run.space, Pool) else None
+    if belief is not None and isinstance(snapshot.space, Space):
+        rng = stream(make_key(snapshot.seed), _RANDOM_POINTS)
+        importance = importance_of(belief.values, snapshot.space, rng)
+        slices, pairs = cuts_of(snapshot, snapshot.space, belief, importance.ranking, preferred)
+    if belief is not None and isinstance(snapshot.space, Pool):
+        rng = stream(make_key(snapshot.seed), _RANDOM_CANDIDATES)
+        candidates = candidates_of(snapshot, snapshot.space, belief, rng)
+    best = snapshot.ranked
+    images = snapshot.space if isinstance(snapshot.space, Pool) else None
     return Content(
-        run=run,
+        snapshot=snapshot,
         written=datetime.now().astimezone(),
-        counts=dict(Counter(t.state for t in run.trials)),
+        counts=dict(Counter(t.state for t in snapshot.trials)),
         best=best[0] if best else None,
         recommended=preferred[0] if beliefs else None,
         beliefs=beliefs,
-        note=model_note(run),
-        axes=_axes(run),
+        note=model_note(snapshot),
+        axes=_axes(snapshot),
         importance=importance,
         slices=slices,
         pairs=pairs,
         candidates=candidates,
         pictures=[] if images is None else pictures_of(images, best[:MOST_PICTURES]),
-        reasons=grouped_reasons([reason_of(t) for t in run.failed]),
-        diagnostics=diagnose(run),
+        reasons=grouped_reasons([reason_of(t) for t in snapshot.failed]),
+        diagnostics=diagnose(snapshot),
     )
 
 
-def _preferred(run: Run, beliefs: dict[int, tuple[float, float]]) -> list[Trial]:
+def _preferred(snapshot: Snapshot, beliefs: dict[int, tuple[float, float]]) -> list[Trial]:
     """Return the trials as the model ranks them, or by their values where these show no noise."""
-    if run.space is None or not beliefs or not shows_noise(run.space, run.data()):
-        return run.by_value
-    return sorted(run.complete, key=lambda t: -run.sign * beliefs[t.number][0])
+    if snapshot.space is None or not beliefs or not shows_noise(snapshot.space, snapshot.data()):
+        return snapshot.ranked
+    return sorted(snapshot.complete, key=lambda t: -snapshot.sign * beliefs[t.number][0])
 
 
 def reason_of(trial: Trial) -> str:
-    """Return why a trial failed, in one line of bounded length."""
+    """Return why a trial failed, in one line of bounded length.
+
+    Args:
+        trial: A failed trial.
+    """
     words = " ".join((trial.error or "no reason given").split())
     return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
 
@@ -100,7 +128,10 @@ def reason_of(trial: Trial) -> str:
 def grouped_reasons(reasons: Sequence[str]) -> list[tuple[str, int]]:
     """Count reasons, the most frequent first; those that differ only by numbers are one.
 
-    Example:
+    Args:
+        reasons: A line for each failed trial.
+
+    Examples:
         >>> grouped_reasons(["node 3 died after 60 s", "node 7 died after 60 s", "no luck"])
         [('node # died after 60 s', 2), ('no luck', 1)]
     """
@@ -118,26 +149,30 @@ def grouped_reasons(reasons: Sequence[str]) -> list[tuple[str, int]]:
     return sorted(counted, key=lambda c: -c[1])
 
 
-def best_so_far(run: Run) -> list[tuple[int, float]]:
-    """Return the best value up to each complete trial."""
-    trials = sorted(run.complete, key=lambda t: t.number)
-    best = np.maximum.accumulate([run.sign * value_of(t) for t in trials])
-    return [(t.number, run.sign * float(b)) for t, b in zip(trials, best, strict=True)]
+def best_so_far(snapshot: Snapshot) -> list[tuple[int, float]]:
+    """Return the best value up to each complete trial.
+
+    Args:
+        snapshot: The search.
+    """
+    trials = sorted(snapshot.complete, key=lambda t: t.number)
+    best = np.maximum.accumulate([snapshot.sign * value_of(t) for t in trials])
+    return [(t.number, snapshot.sign * float(b)) for t, b in zip(trials, best, strict=True)]
 
 
-def _at_trials(run: Run, belief: Belief | None) -> dict[int, tuple[float, float]]:
+def _at_trials(snapshot: Snapshot, belief: Belief | None) -> dict[int, tuple[float, float]]:
     """Return the posterior's mean and standard deviation at every complete trial."""
     if belief is None:
         return {}
-    draws = belief.values(run.encode(run.complete))
+    draws = belief.values(snapshot.encode(snapshot.complete))
     means, stds = draws.mean(0).tolist(), draws.std(0, ddof=1).tolist()
-    return {t.number: (m, s) for t, m, s in zip(run.complete, means, stds, strict=True)}
+    return {t.number: (m, s) for t, m, s in zip(snapshot.complete, means, stds, strict=True)}
 
 
-def _axes(run: Run) -> dict[str, Axis]:
-    if isinstance(run.space, Space):
-        return {name: axis_of(name, p) for name, p in run.space.parameters.items()}
+def _axes(snapshot: Snapshot) -> dict[str, Axis]:
+    if isinstance(snapshot.space, Space):
+        return {name: axis_of(name, p) for name, p in snapshot.space.parameters.items()}
     # The index and the name of a candidate say nothing; the columns of a table do.
-    names = [name for name in run.parameters if name not in ("index", "name")]
-    seen = {name: [t.params[name] for t in run.trials if name in t.params] for name in names}
+    names = [name for name in snapshot.parameters if name not in ("index", "name")]
+    seen = {name: [t.params[name] for t in snapshot.trials if name in t.params] for name in names}
     return {name: axis_of_values(name, values) for name, values in seen.items()}

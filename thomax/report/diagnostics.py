@@ -13,17 +13,23 @@ from thomax.keys import make_keys
 from thomax.model.data import Data
 from thomax.model.prior import Prior
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.report.run import Run
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.storage.snapshot import Snapshot
 from thomax.suggest import Policy, default_policy, suggest
 
-_FRESH = 3
+_DRAWS = 3
 
 
 @dataclass(frozen=True)
 class Certified:
-    """How well one draw was trained: its gradient's norm shrank by this factor."""
+    """How well one draw was trained: its gradient's norm shrank by this factor.
+
+    Args:
+        relative_gradient: The norm of the loss's gradient after training, divided by that before.
+        loss: The loss after training.
+        iterations: The number of training steps.
+    """
 
     relative_gradient: float
     loss: float
@@ -32,24 +38,33 @@ class Certified:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Certificates of fresh draws (none where draws are solved exactly), and facts by name."""
+    """How well posterior draws are trained, and facts about the run.
+
+    Args:
+        certificates: One for each draw; none where draws are solved exactly.
+        facts: Texts by name.
+    """
 
     certificates: list[Certified]
     facts: dict[str, str]
 
 
-def diagnose(run: Run) -> Diagnostics:
-    """Take a few fresh draws and one suggestion with the search's own policy, and time them."""
-    facts = {"seed": str(run.seed)}
+def diagnose(snapshot: Snapshot) -> Diagnostics:
+    """Take a few posterior draws and one suggestion with the search's own policy, and time them.
+
+    Args:
+        snapshot: The search.
+    """
+    facts = {"seed": str(snapshot.seed)}
     certificates: list[Certified] = []
-    if run.space is not None:
-        policy = default_policy(run.space) if run.policy is None else run.policy
-        data = run.data()
-        draw_seconds, certificates = _fresh_draws(run, policy, data)
-        name = "policy (assumed)" if run.policy is None else "policy"
+    if snapshot.space is not None:
+        policy = default_policy(snapshot.space) if snapshot.policy is None else snapshot.policy
+        data = snapshot.data()
+        draw_seconds, certificates = _new_draws(snapshot, policy, data)
+        name = "policy (assumed)" if snapshot.policy is None else "policy"
         facts |= {name: repr(policy), **_prior_facts(policy, data)}
         facts["one draw"] = f"{draw_seconds:.3f} s with {len(data)} values told"
-        ask = _ask_seconds(run, run.space, policy, data)
+        ask = _ask_seconds(snapshot, snapshot.space, policy, data)
         facts["one suggestion"] = f"{ask:.3f} s with {len(data)} values told"
     packages = ("thomax", "jax", "numpy", "scipy", "plotly")
     facts["versions"] = ", ".join(
@@ -77,9 +92,9 @@ def _scales_text(prior: Prior) -> str:
     return f"input scale {low:.3g}" + ("" if low == high else f" to {high:.3g}")
 
 
-def _fresh_draws(run: Run, policy: Policy, data: Data) -> tuple[float, list[Certified]]:
+def _new_draws(snapshot: Snapshot, policy: Policy, data: Data) -> tuple[float, list[Certified]]:
     seconds, certificates = [], []
-    for key in make_keys(run.seed, _FRESH, first=_next_number(run)):
+    for key in make_keys(snapshot.seed, _DRAWS, first=_next_number(snapshot)):
         start = time.perf_counter()
         draw = policy(key[None], data)
         seconds.append(time.perf_counter() - start)
@@ -91,18 +106,19 @@ def _fresh_draws(run: Run, policy: Policy, data: Data) -> tuple[float, list[Cert
     return statistics.median(seconds), certificates  # the first one may have compiled
 
 
-def _ask_seconds(run: Run, space: Space | Pool, policy: Policy, data: Data) -> float:
-    exclude = [t.params for t in run.trials]
+def _ask_seconds(snapshot: Snapshot, space: Space | Pool, policy: Policy, data: Data) -> float:
+    exclude = [t.params for t in snapshot.trials]
     seconds = []
     for _ in range(2):  # the first one may compile
         start = time.perf_counter()
         suggest(
             policy, space, data, 1,
-            seed=run.seed, number=_next_number(run), search=run.search, exclude=exclude,
+            seed=snapshot.seed, number=_next_number(snapshot), search=snapshot.search,
+            exclude=exclude,
         )  # fmt: skip
         seconds.append(time.perf_counter() - start)
     return min(seconds)
 
 
-def _next_number(run: Run) -> int:
-    return max((t.number for t in run.trials), default=-1) + 1
+def _next_number(snapshot: Snapshot) -> int:
+    return max((t.number for t in snapshot.trials), default=-1) + 1

@@ -7,14 +7,14 @@ which the page's security policy forbids.
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from thomax.report.axes import Axis
 from thomax.report.content import Content, best_so_far
-from thomax.report.run import value_of
 from thomax.report.text import brief, hover, label, number
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial, value_of
 
-Figure = dict[str, Any]
+Figure = dict[str, Any]  # what plotly draws: nested dicts and lists of JSON
 Stops = list[tuple[float, tuple[int, int, int]]]
 
 BLUE, ORANGE, RED = "#3b82f6", "#f59e0b", "#e11d48"
@@ -26,13 +26,21 @@ _MOST_SHADES = 40  # batches: more are stripes
 _INACTIVE = -0.14  # below all values
 
 
-def plain(values: Any) -> list[Any]:
-    """Return numbers as JSON has them, six digits long: NaN is null."""
+def plain(values: ArrayLike) -> list[float | None]:
+    """Return numbers as JSON has them, six digits long: NaN is null.
+
+    Args:
+        values: The numbers.
+    """
     return [float(f"{v:.6g}") if np.isfinite(v) else None for v in np.asarray(values, float)]
 
 
 def layout(**own: Any) -> Figure:
-    """Return the layout that all figures share, completed by a figure's own."""
+    """Return the layout that all figures share, completed by a figure's own.
+
+    Args:
+        **own: Entries of plotly's layout that complete or replace the shared ones.
+    """
     axis = {"gridcolor": GRID, "zeroline": False, "automargin": True}
     shared = {
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -48,17 +56,21 @@ def layout(**own: Any) -> Figure:
 
 
 def convergence(content: Content) -> Figure:
-    """Draw every value, the best so far, the model's belief, and failures at the bad end."""
-    run = content.run
-    steps = best_so_far(run)
+    """Draw every value, the best so far, the model's belief, and failures at the bad end.
+
+    Args:
+        content: What the report says.
+    """
+    snapshot = content.snapshot
+    steps = best_so_far(snapshot)
     dots = {
-        "x": [t.number for t in run.complete],
-        "y": plain([value_of(t) for t in run.complete]),
+        "x": [t.number for t in snapshot.complete],
+        "y": plain([value_of(t) for t in snapshot.complete]),
         "mode": "markers",
         "name": "observed",
         "marker": {"color": BLUE, "size": 7, "opacity": 0.85},
         "hoverinfo": "text",
-        "hovertext": [hover(t) for t in run.complete],
+        "hovertext": [hover(t) for t in snapshot.complete],
     }
     line = {
         "x": [n for n, _ in steps],
@@ -73,7 +85,7 @@ def convergence(content: Content) -> Figure:
             *_belief_bars(content),
             line,
             dots,
-            *_failures(run.failed, 0.03 if run.sign > 0 else 0.97),
+            *_failures(snapshot.failed, 0.03 if snapshot.sign > 0 else 0.97),
         ],
         "layout": layout(
             xaxis={"title": {"text": "trial"}, "rangemode": "tozero"},
@@ -82,13 +94,13 @@ def convergence(content: Content) -> Figure:
             showlegend=True,
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
             margin={"l": 52, "r": 14, "t": 30, "b": 42},
-            shapes=batch_shades(run.batches),
+            shapes=batch_shades(snapshot.batches),
         ),
     }
 
 
 def _belief_bars(content: Content) -> list[Figure]:
-    trials = content.run.complete if content.beliefs else []
+    trials = content.snapshot.complete if content.beliefs else []
     if not trials:
         return []
     means, stds = np.array([content.beliefs[t.number] for t in trials]).T
@@ -129,7 +141,11 @@ def _failures(failed: list[Trial], height: float) -> list[Figure]:
 
 
 def batch_shades(batches: list[list[int]]) -> list[Figure]:
-    """Shade every second batch, unless all are single trials or there are too many to tell."""
+    """Shade every second batch, unless all are single trials or there are too many to tell.
+
+    Args:
+        batches: The numbers of the trials of each batch.
+    """
     if len(batches) > _MOST_SHADES or all(len(batch) == 1 for batch in batches):
         return []
     return [
@@ -143,12 +159,19 @@ def batch_shades(batches: list[list[int]]) -> list[Figure]:
 
 
 def convergence_views(content: Content) -> dict[str, Figure]:
-    """Return the ways to look at the values: what each button changes of the layout."""
-    values = np.array([value_of(t) for t in content.run.complete])
+    """Return the ways to look at the values: what each button changes of the layout.
+
+    Args:
+        content: What the report says.
+    """
+    values = np.array([value_of(t) for t in content.snapshot.complete])
     if len(values) < 4:
         return {}
     views: dict[str, Figure] = {"all values": {"yaxis.type": "linear", "yaxis.autorange": True}}
-    best, middle = float(content.run.sign * (content.run.sign * values).max()), np.median(values)
+    best, middle = (
+        float(content.snapshot.sign * (content.snapshot.sign * values).max()),
+        np.median(values),
+    )
     if best != middle:
         pad = 0.06 * (best - middle)
         ends = sorted([float(middle - pad), float(best + pad)])
@@ -159,9 +182,13 @@ def convergence_views(content: Content) -> dict[str, Figure]:
 
 
 def parallel(content: Content) -> Figure:
-    """Draw each trial as a line across its parameters, the best ones red and on top."""
+    """Draw each trial as a line across its parameters, the best ones red and on top.
+
+    Args:
+        content: What the report says.
+    """
     axes = [*content.axes.values()]
-    trials = content.run.by_value[:_MOST_LINES][::-1]
+    trials = content.snapshot.ranked[:_MOST_LINES][::-1]
     low, high = colour_range(content)
     span = high / 2 - low / 2  # halves: values may be as far apart as floats reach
     shares = np.clip([(value_of(t) / 2 - low / 2) / (span or 1.0) for t in trials], 0, 1)
@@ -189,8 +216,12 @@ def parallel(content: Content) -> Figure:
 
 
 def parallel_views(content: Content) -> dict[str, Figure]:
-    """Return which lines each button shows; the last trace is the colour bar."""
-    count = min(len(content.run.complete), _MOST_LINES)
+    """Return which lines each button shows; the last trace is the colour bar.
+
+    Args:
+        content: What the report says.
+    """
+    count = min(len(content.snapshot.complete), _MOST_LINES)
     if count < 10:
         return {}
     kept = {"all": count, "best quarter": -(-count // 4), "best tenth": -(-count // 10)}
@@ -200,16 +231,23 @@ def parallel_views(content: Content) -> dict[str, Figure]:
 
 
 def colour_range(content: Content) -> tuple[float, float]:
-    """Return the values at the ends of the colours: a poor one, so that outliers do not rule."""
-    values = content.run.sign * np.array([value_of(t) for t in content.run.complete])
-    poor, best = content.run.sign * np.quantile(values, [0.1, 1.0])
+    """Return the values at the ends of the colours: a poor one, so that outliers do not rule.
+
+    Args:
+        content: What the report says.
+    """
+    values = content.snapshot.sign * np.array([value_of(t) for t in content.snapshot.complete])
+    poor, best = content.snapshot.sign * np.quantile(values, [0.1, 1.0])
     return float(poor), float(best)
 
 
 def colour_at(share: float) -> str:
     """Return the colour between poor (0) and best (1).
 
-    Example:
+    Args:
+        share: A number from 0 to 1.
+
+    Examples:
         >>> colour_at(1.0)
         'rgb(225,29,72)'
     """

@@ -32,7 +32,16 @@ _FEWEST_POINTS, _MOST_POINTS = 24, 256
 
 @dataclass(frozen=True)
 class Importance:
-    """Shares of the posterior mean's variance by parameter; `low` and `high` bound `first`."""
+    """Shares of the posterior mean's variance by parameter.
+
+    Args:
+        names: The parameters.
+        first: What each explains alone.
+        total: What each explains with all its interactions.
+        low: The 5 % quantiles of `first` over the posterior draws.
+        high: The 95 % quantiles of `first` over the posterior draws.
+        points: The number of random points at which each parameter was moved.
+    """
 
     names: list[str]
     first: np.ndarray
@@ -50,7 +59,13 @@ class Importance:
 def importance_of(
     functions: Callable[[np.ndarray], np.ndarray], space: Space, rng: np.random.Generator
 ) -> Importance:
-    """Estimate the indices of B functions, given as x -> (B, N), and of their mean."""
+    """Estimate the indices of B functions, given as x -> (B, N), and of their mean.
+
+    Args:
+        functions: The functions, from encoded points (N, d) to values (B, N).
+        space: Their space.
+        rng: What chooses the points.
+    """
     grids = {name: levels_of(p) for name, p in space.parameters.items()}
     each = _EVALUATIONS // sum(len(levels) for levels in grids.values())
     count = min(max(each, _FEWEST_POINTS), _MOST_POINTS)
@@ -73,7 +88,10 @@ def importance_of(
 def effects_of(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the variances explained alone and in total by the last axis of f (..., N, L).
 
-    Example:
+    Args:
+        f: Values at N points with one parameter at L levels.
+
+    Examples:
         >>> points, levels = np.array([[1.0], [-1.0]]), np.array([[3.0, -3.0]])
         >>> [float(v) for v in effects_of(points + levels)]
         [9.0, 9.0]
@@ -90,7 +108,11 @@ def effects_of(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def levels_of(parameter: Parameter) -> np.ndarray:
-    """Return places of a parameter that stand for equal parts of its scale, (L, width)."""
+    """Return places of a parameter that stand for equal parts of its scale, (L, width).
+
+    Args:
+        parameter: A parameter of the space.
+    """
     scale = parameter.scale
     if isinstance(scale, OneHot):
         return scale.place(spread_codes(scale.count, _MOST_LEVELS))
@@ -103,7 +125,11 @@ def levels_of(parameter: Parameter) -> np.ndarray:
 def spread_codes(count: int, most: int) -> np.ndarray:
     """Return the codes 0 to count - 1, or `most` of them from everywhere.
 
-    Example:
+    Args:
+        count: How many codes there are.
+        most: How many to return at most.
+
+    Examples:
         >>> spread_codes(3, 5).tolist(), spread_codes(11, 3).tolist()
         ([0, 1, 2], [0, 5, 10])
     """

@@ -1,7 +1,5 @@
 """Figures of the model: importance, cuts along parameters, candidates of a pool."""
 
-from typing import Any
-
 import numpy as np
 
 from thomax.report.axes import Axis
@@ -9,22 +7,26 @@ from thomax.report.candidates import Candidates
 from thomax.report.content import Content
 from thomax.report.figures import BLUE, ORANGE, Figure, layout, plain
 from thomax.report.importance import Importance
-from thomax.report.run import value_of
 from thomax.report.slices import Pair, Slice
 from thomax.report.text import brief, hover, label
+from thomax.storage.trial import value_of
 
 _BAND = "rgba(245,158,11,0.22)"
 
 
 def importance_bars(importance: Importance) -> Figure:
-    """Draw each parameter's share of the variance, alone and in total, and the draws' spread."""
+    """Draw each parameter's share of the variance, alone and in total, and the draws' spread.
+
+    Args:
+        importance: What each parameter explains.
+    """
     order = np.argsort(importance.total, kind="stable")
     names = [label(importance.names[i]) for i in order]
     # Names may be equal once shortened: the axis counts, and the names are its ticks.
     y = [*range(len(order))]
     most = 100 * float(max(importance.total.max(), importance.high.max(), 0.01))
 
-    def bar(shares: np.ndarray, name: str, **look: Any) -> Figure:
+    def bar(shares: np.ndarray, name: str, **look: object) -> Figure:
         texts = [f"{n}: {100 * s:.1f} % {name}" for n, s in zip(names, shares[order], strict=True)]
         return {
             "type": "bar", "orientation": "h", "y": y, "x": plain(100 * shares[order]),
@@ -61,22 +63,32 @@ def importance_bars(importance: Importance) -> Figure:
     }
 
 
-def value_range(content: Content) -> list[float]:
-    """Return the ends of the value axis that all slices share: bands, and all but poor values."""
-    values = np.array([content.run.sign * value_of(t) for t in content.run.complete])
-    seen = content.run.sign * np.array([np.quantile(values, 0.25), values.max()])
+def value_range(content: Content) -> list[float | None]:
+    """Return the ends of the value axis that all slices share: bands, and all but poor values.
+
+    Args:
+        content: What the report says.
+    """
+    values = np.array([content.snapshot.sign * value_of(t) for t in content.snapshot.complete])
+    seen = content.snapshot.sign * np.array([np.quantile(values, 0.25), values.max()])
     bands = [edge for s in content.slices for edge in (s.low, s.high)]
     every = np.concatenate([seen, *bands])
     pad = 0.05 * float(every.max() - every.min())
     return plain([every.min() - pad, every.max() + pad])
 
 
-def slice_figure(content: Content, cut: Slice, ends: list[float]) -> Figure:
-    """Draw the belief along one parameter, and all observed values beside it."""
+def slice_figure(content: Content, cut: Slice, ends: list[float | None]) -> Figure:
+    """Draw the belief along one parameter, and all observed values beside it.
+
+    Args:
+        content: What the report says.
+        cut: The model along one parameter.
+        ends: The ends of the value axis.
+    """
     axis = content.axes[cut.name]
     x = [axis.coordinate(v) for v in cut.values]
     model = _dots_with_bars(x, cut) if axis.options is not None else _lines_with_band(x, cut)
-    trials = [t for t in content.run.complete if cut.name in t.params]
+    trials = [t for t in content.snapshot.complete if cut.name in t.params]
     observed = {
         "x": [axis.coordinate(t.params[cut.name]) for t in trials],
         "y": plain([value_of(t) for t in trials]),
@@ -127,7 +139,9 @@ def _dots_with_bars(x: list[float], cut: Slice) -> list[Figure]:
     return [*samples, _means_with_bars(x, cut.mean, cut.low, cut.high)]
 
 
-def _means_with_bars(x: list[Any], mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> Figure:
+def _means_with_bars(
+    x: list[float], mean: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> Figure:
     return {
         "x": x,
         "y": plain(mean),
@@ -142,10 +156,15 @@ def _means_with_bars(x: list[Any], mean: np.ndarray, low: np.ndarray, high: np.n
 
 
 def pair_figure(content: Content, cut: Pair) -> Figure:
-    """Draw the posterior mean over two parameters, and where trials were."""
+    """Draw the posterior mean over two parameters, and where trials were.
+
+    Args:
+        content: What the report says.
+        cut: The model over two parameters.
+    """
     axes = [content.axes[name] for name in cut.names]
     x, y = ([a.coordinate(v) for v in vs] for a, vs in zip(axes, cut.values, strict=True))
-    trials = [t for t in content.run.complete if all(name in t.params for name in cut.names)]
+    trials = [t for t in content.snapshot.complete if all(name in t.params for name in cut.names)]
     first, second = cut.names
     dots = {
         "x": [axes[0].coordinate(t.params[first]) for t in trials],
@@ -157,7 +176,7 @@ def pair_figure(content: Content, cut: Pair) -> Figure:
     }
     heat = {
         "type": "heatmap", "x": x, "y": y, "z": [plain(row) for row in cut.mean],
-        "colorscale": "Viridis", "reversescale": content.run.sign < 0, "hoverinfo": "z",
+        "colorscale": "Viridis", "reversescale": content.snapshot.sign < 0, "hoverinfo": "z",
         "colorbar": {"thickness": 8, "outlinewidth": 0, "tickfont": {"size": 10}},
     }  # fmt: skip
     return {
@@ -171,7 +190,11 @@ def pair_figure(content: Content, cut: Pair) -> Figure:
 
 
 def axis_layout(axis: Axis) -> Figure:
-    """Return how plotly draws a parameter's axis."""
+    """Return how plotly draws a parameter's axis.
+
+    Args:
+        axis: The axis of a parameter.
+    """
     title = {"title": {"text": label(axis.name), "standoff": 6}}
     if axis.options is not None:
         texts = [label(option, 12) for option in axis.options]
@@ -184,8 +207,13 @@ def axis_layout(axis: Axis) -> Figure:
 
 
 def candidates_figure(content: Content, found: Candidates) -> Figure:
-    """Draw the candidates that the model expects most of; those evaluated have a blue dot."""
-    values = {t.params.get("index"): t for t in content.run.complete}
+    """Draw the candidates that the model expects most of; those evaluated have a blue dot.
+
+    Args:
+        content: What the report says.
+        found: The candidates to draw.
+    """
+    values = {t.params.get("index"): t for t in content.snapshot.complete}
     x = [*range(1, len(found.params) + 1)]
     names = [label(p.get("name", p.get("label", p["index"])), 12) for p in found.params]
     known = [

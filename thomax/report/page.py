@@ -19,7 +19,13 @@ _ENDED = ("complete", "failed", "dropped")
 
 
 def render(content: Content, plotly: str, refresh: int | None = None) -> str:
-    """Return the page as text, with plotly.js inside."""
+    """Return the page as text, with plotly.js inside.
+
+    Args:
+        content: What the report says.
+        plotly: The source of plotly.js.
+        refresh: After how many seconds the page loads itself again; never if it is None.
+    """
     sheet = Sheet()
     for add in SECTIONS:
         add(sheet, content)
@@ -32,7 +38,7 @@ def render(content: Content, plotly: str, refresh: int | None = None) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_security_policy(plotly, script)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {reload}
-<title>{escape(content.run.name)} – thomax</title>
+<title>{escape(content.snapshot.name)} – thomax</title>
 <style>{style}</style>
 </head>
 <body>
@@ -61,15 +67,16 @@ def _security_policy(*scripts: str) -> str:
 
 
 def _header(content: Content) -> str:
-    run = content.run
+    snapshot = content.snapshot
     counts = [f"{content.counts[s]} {s}" for s in _ENDED if content.counts.get(s)]
     facts = [
-        "maximise" if run.sign > 0 else "minimise",
-        "1 trial" if len(run.trials) == 1 else f"{len(run.trials)} trials",
+        "maximise" if snapshot.sign > 0 else "minimise",
+        "1 trial" if len(snapshot.trials) == 1 else f"{len(snapshot.trials)} trials",
         *counts,
     ]
     items = [f"<li>{fact}</li>" for fact in facts]
     if pending := content.counts.get("pending"):
         items.append(f'<li class="running">still running: {pending} pending</li>')
     items.append(f"<li>written {content.written:%Y-%m-%d %H:%M:%S %Z}</li>")
-    return f'<header><h1>{escape(run.name)}</h1>\n<ul class="facts">{"".join(items)}</ul></header>'
+    title = f"<h1>{escape(snapshot.name)}</h1>"
+    return f'<header>{title}\n<ul class="facts">{"".join(items)}</ul></header>'

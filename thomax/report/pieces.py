@@ -1,14 +1,16 @@
 """Pieces of HTML: what sections are put together from. Every text is escaped here or before."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import chain, repeat
-from typing import Any
+from typing import TypeVar
 
 from thomax.report.text import readable_json, shown
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial
+
+Row = TypeVar("Row")
 
 MOST_PARAMS = 12  # of a trial that are seen at once
 FEW_MORE = 3  # are not worth a click
@@ -21,29 +23,50 @@ class Sheet:
     def __init__(self) -> None:
         self.sections: list[str] = []
         self.links: list[str] = []
-        self.figures: dict[str, Any] = {}
+        self.figures: dict[str, Mapping[str, object]] = {}
 
     def add(self, name: str, title: str, how: str, *parts: str) -> None:
-        """Append a section with a sentence on how to read it."""
+        """Append a section with a sentence on how to read it.
+
+        Args:
+            name: The anchor of the section.
+            title: Its heading.
+            how: A sentence on how to read it, which is HTML already.
+            *parts: Pieces of HTML; empty ones are left out.
+        """
         self.links.append(f'<a href="#{name}">{title}</a>')
         body = "\n".join(part for part in parts if part)
         self.sections.append(
             f'<section id="{name}"><h2>{title}</h2>\n<p class="how">{how}</p>\n{body}</section>'
         )
 
-    def figure(self, name: str, figure: Any, height: int) -> str:
-        """Keep a figure, and return the place where it will be drawn."""
+    def figure(self, name: str, figure: Mapping[str, object], height: int) -> str:
+        """Keep a figure, and return the place where it will be drawn.
+
+        Args:
+            name: What identifies the figure on the page.
+            figure: Data and layout for plotly.
+            height: Its height in pixels.
+        """
         self.figures[f"figure-{name}"] = figure
         return f'<div class="figure" id="figure-{name}" style="height:{height}px"></div>'
 
 
 def big(text: str) -> str:
-    """Return a number that is seen first."""
+    """Return a number that is seen first.
+
+    Args:
+        text: HTML.
+    """
     return f'<div class="big">{text}</div>'
 
 
 def params_table(trial: Trial) -> str:
-    """Return params below each other, those beyond a screen's height folded."""
+    """Return params below each other, those beyond a screen's height folded.
+
+    Args:
+        trial: The trial.
+    """
     rows = [
         f"<tr><th>{escape(shown(name))}</th><td>{escape(shown(v))}</td></tr>"
         for name, v in trial.params.items()
@@ -56,21 +79,37 @@ def _params_rows(rows: Sequence[str]) -> str:
 
 
 def in_part(
-    rows: Sequence[Any], most: int, what: str, show: Callable[[Sequence[Any]], str]
+    rows: Sequence[Row], most: int, what: str, show: Callable[[Sequence[Row]], str]
 ) -> str:
-    """Show the first rows, and fold the others away if they are more than a few."""
+    """Show the first rows, and fold the others away if they are more than a few.
+
+    Args:
+        rows: All rows.
+        most: How many are seen at first.
+        what: What the rows are called.
+        show: Turns rows into HTML.
+    """
     if len(rows) <= most + FEW_MORE:
         return show(rows)
     return show(rows[:most]) + folded(f"{len(rows) - most} more {what}", show(rows[most:]))
 
 
 def folded(summary: str, body: str) -> str:
-    """Return what opens on a click; `summary` is HTML already."""
+    """Return what opens on a click.
+
+    Args:
+        summary: What is seen at first, which is HTML already.
+        body: What is seen after a click, which is HTML already.
+    """
     return f"<details><summary>{summary}</summary>{body}</details>"
 
 
 def params_json(trial: Trial) -> str:
-    """Return params to copy."""
+    """Return params to copy.
+
+    Args:
+        trial: The trial.
+    """
     return (
         f"<p>Trial {trial.number} as JSON; one click selects all:</p>"
         f"<pre>{escape(readable_json(trial.params))}</pre>"
@@ -78,12 +117,21 @@ def params_json(trial: Trial) -> str:
 
 
 def inline(trial: Trial, longest: int = 300) -> str:
-    """Return params in one line, not escaped yet."""
+    """Return params in one line, not escaped yet.
+
+    Args:
+        trial: The trial.
+        longest: The number of characters to cut the text at.
+    """
     return shown(", ".join(f"{n}={shown(v, 40)}" for n, v in trial.params.items()), longest)
 
 
 def params_cell(trial: Trial) -> str:
-    """Return params in a cell of a table: the first of many, the others folded."""
+    """Return params in a cell of a table: the first of many, the others folded.
+
+    Args:
+        trial: The trial.
+    """
     names = [*trial.params]
     if len(names) <= _MOST_INLINE + FEW_MORE:
         return escape(inline(trial))
@@ -92,12 +140,21 @@ def params_cell(trial: Trial) -> str:
 
 
 def grid(places: Iterable[str]) -> str:
-    """Return figures side by side, as many as there is room for."""
+    """Return figures side by side, as many as there is room for.
+
+    Args:
+        places: The HTML of each figure.
+    """
     return f'<div class="grid">{"".join(places)}</div>'
 
 
-def view_buttons(figure: str, views: dict[str, Any]) -> str:
-    """Return a button for each way to look at a figure."""
+def view_buttons(figure: str, views: Mapping[str, Mapping[str, object]]) -> str:
+    """Return a button for each way to look at a figure.
+
+    Args:
+        figure: The name of the figure.
+        views: What each button changes of the figure, by its text.
+    """
     pressings = chain(["true"], repeat("false"))  # the first view is the one drawn
     buttons = [
         f'<button type="button" data-figure="figure-{figure}" aria-pressed="{pressed}"'
@@ -115,7 +172,13 @@ def table(
 ) -> str:
     """Return a table of cells that are HTML already; only those of wide columns break lines.
 
-    A table of the kind "scroll stacked" has one column where there is little room.
+    Cells are HTML already.
+
+    Args:
+        head: The names of the columns.
+        rows: The cells of each row.
+        wide: The positions of columns whose cells break lines.
+        kind: "scroll", or "scroll stacked" for one column where there is little room.
     """
     body = "".join(
         "<tr>"

@@ -18,9 +18,8 @@ from thomax.report.pieces import (
     table,
     view_buttons,
 )
-from thomax.report.run import value_of
 from thomax.report.text import number, shown
-from thomax.storage.journal import Trial
+from thomax.storage.trial import Trial, value_of
 
 _MOST_LISTED = 50  # rows of a list, most of them folded
 _SEEN = 5  # rows of a list that are not folded
@@ -59,10 +58,10 @@ def _recommended(content: Content, best: Trial) -> str:
 def _convergence(sheet: Sheet, content: Content) -> None:
     how = (
         "Each dot is an observed value; the red line is the best so far, crosses at the "
-        f"{'bottom' if content.run.sign > 0 else 'top'} are failures. Orange is what the model "
-        "now believes of each point, ± 2 standard deviations. "
-    ) + ("Shading separates batches." if figures.batch_shades(content.run.batches) else "")
-    if not content.run.complete and not content.run.failed:
+        f"{'bottom' if content.snapshot.sign > 0 else 'top'} are failures. Orange is what the "
+        "model now believes of each point, ± 2 standard deviations. "
+    ) + ("Shading separates batches." if figures.batch_shades(content.snapshot.batches) else "")
+    if not content.snapshot.complete and not content.snapshot.failed:
         sheet.add("convergence", "Convergence", how, "<p>Nothing has been told yet.</p>")
         return
     views = view_buttons("convergence", figures.convergence_views(content))
@@ -75,7 +74,7 @@ def _parallel(sheet: Sheet, content: Content) -> None:
         "Each line is a trial, crossing every parameter at its value; red lines are the best. "
         "Where red lines come together, the parameter matters; “–” means inactive."
     )
-    if not content.run.complete or not content.axes:
+    if not content.snapshot.complete or not content.axes:
         return
     views = view_buttons("parallel", figures.parallel_views(content))
     width = 90 * len(content.axes)
@@ -131,7 +130,7 @@ def _slices(sheet: Sheet, content: Content) -> None:
 
 
 def _others(content: Content) -> str:
-    """Say through which trials the slices go that the recommended one cannot serve."""
+    """Return through which trials the slices go that the recommended one cannot serve."""
     recommended = content.recommended
     through = {
         cut.name: cut.centre.number
@@ -160,7 +159,7 @@ def _candidates(sheet: Sheet, content: Content) -> None:
 
 
 def _failures(sheet: Sheet, content: Content) -> None:
-    failed = content.run.failed
+    failed = content.snapshot.failed
     how = "Trials that ended without a value. They teach the model where evaluations fail."
     if not failed:
         sheet.add("failures", "Failures", how, "<p>None.</p>")
@@ -185,7 +184,7 @@ def _failures(sheet: Sheet, content: Content) -> None:
 
 
 def _pending(sheet: Sheet, content: Content) -> None:
-    pending = content.run.pending
+    pending = content.snapshot.pending
     if not pending:
         return
     how = "Trials that were asked for and not yet told."
@@ -199,10 +198,10 @@ def _pending(sheet: Sheet, content: Content) -> None:
 
 def _table(sheet: Sheet, content: Content) -> None:
     how = f"The {MOST_BEST} best observed trials, and what the model believes of them."
-    trials = content.run.by_value[:MOST_BEST]
+    trials = content.snapshot.ranked[:MOST_BEST]
     if not trials:
         return
-    names = content.run.parameters
+    names = content.snapshot.parameters
     rows = [
         (
             str(t.number),
@@ -229,7 +228,7 @@ def _gallery(content: Content, trials: Sequence[Trial]) -> str:
 
 def _draws(sheet: Sheet, content: Content) -> None:
     how = (
-        "How fresh posterior draws are doing at this number of values: a certificate says by "
+        "How well new posterior draws are trained at this number of values: a certificate says by "
         "which factor training has reduced the gradient of the loss."
     )
     found = content.diagnostics
@@ -238,7 +237,7 @@ def _draws(sheet: Sheet, content: Content) -> None:
         for i, c in enumerate(found.certificates)
     ]
     head = ("draw", "relative gradient", "loss", "iterations")
-    known = content.run.space is not None
+    known = content.snapshot.space is not None
     exact = "<p>Draws of this policy are not trained step by step: no certificate is needed.</p>"
     facts = [(f"<b>{escape(name)}</b>", escape(value)) for name, value in found.facts.items()]
     sheet.add(
@@ -261,7 +260,7 @@ def _model_text(content: Content, trial: Trial) -> str:
 
 
 def _why_no_model(content: Content) -> str:
-    if content.run.space is None:
+    if content.snapshot.space is None:
         return (
             "A journal holds a checksum of its pool, not the candidates: for what the model "
             "believes, write the report from the optimiser."

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from thomax.report.belief import Belief
 from thomax.report.importance import spread_codes
-from thomax.report.run import Run
 from thomax.space.parameters import Categorical, Ordinal, Parameter
 from thomax.space.space import Space
-from thomax.storage.journal import Trial
+from thomax.storage.snapshot import Snapshot
+from thomax.storage.trial import Trial
 
 MOST_SLICES, MOST_PAIRED = 12, 4
 _POINTS, _PAIR_POINTS = 41, 21
@@ -22,11 +21,21 @@ _SAMPLES = 3  # draws that are shown one by one
 
 @dataclass(frozen=True)
 class Slice:
-    """The belief along one parameter: mean, 5–95 % band and a few draws."""
+    """The belief along one parameter: mean, 5–95 % band and a few draws.
+
+    Args:
+        name: The parameter.
+        centre: The trial that gives the other parameters their values.
+        values: The parameter's values.
+        mean: The posterior mean at each.
+        low: The 5 % quantiles of the posterior draws.
+        high: The 95 % quantiles of the posterior draws.
+        samples: A few draws, one row each.
+    """
 
     name: str
     centre: Trial
-    values: list[Any]
+    values: list[object]
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -35,11 +44,18 @@ class Slice:
 
 @dataclass(frozen=True)
 class Pair:
-    """The mean belief over two parameters, a row for each value of the second."""
+    """The mean belief over two parameters, a row for each value of the second.
+
+    Args:
+        names: The two parameters.
+        centre: The trial that gives the other parameters their values.
+        values: The values of both.
+        mean: The posterior mean at each pair of values.
+    """
 
     names: tuple[str, str]
     centre: Trial
-    values: tuple[list[Any], list[Any]]
+    values: tuple[list[object], list[object]]
     mean: np.ndarray
 
 
@@ -47,20 +63,33 @@ class Pair:
 class _Cut:
     names: tuple[str, ...]
     centre: Trial
-    values: list[list[Any]]
+    values: list[list[object]]
     rows: np.ndarray
 
 
 def cuts_of(
-    run: Run, space: Space, belief: Belief, ranking: Sequence[str], preferred: Sequence[Trial]
+    snapshot: Snapshot,
+    space: Space,
+    belief: Belief,
+    ranking: Sequence[str],
+    preferred: Sequence[Trial],
 ) -> tuple[list[Slice], list[Pair]]:
     """Cut along the most important parameters, through the first preferred trial that has them.
 
     A parameter that no trial had active is left out.
+
+    Args:
+        snapshot: The search.
+        space: Its space.
+        belief: The posterior draws.
+        ranking: The parameters, the most important first.
+        preferred: Trials to cut through, the best first.
     """
     wanted: list[tuple[str, ...]] = [(name,) for name in ranking[:MOST_SLICES]]
     wanted += combinations(ranking[:MOST_PAIRED], 2)
-    cuts = [cut for names in wanted if (cut := _cut(run, space, names, preferred)) is not None]
+    cuts = [
+        cut for names in wanted if (cut := _cut(snapshot, space, names, preferred)) is not None
+    ]
     if not cuts:
         return [], []
     # One call for all: every size of input compiles anew.
@@ -74,7 +103,7 @@ def cuts_of(
 
 
 def _cut(
-    run: Run, space: Space, names: tuple[str, ...], preferred: Sequence[Trial]
+    snapshot: Snapshot, space: Space, names: tuple[str, ...], preferred: Sequence[Trial]
 ) -> _Cut | None:
     centre = next((t for t in preferred if all(name in t.params for name in names)), None)
     if centre is None or _depend(space, names):
@@ -82,7 +111,7 @@ def _cut(
     count = _POINTS if len(names) == 1 else _PAIR_POINTS
     grids = [grid_of(space.parameters[name], count, centre.params[name]) for name in names]
     mesh = np.meshgrid(*(np.arange(len(places)) for _, places in grids))
-    rows = np.repeat(run.encode([centre]), mesh[0].size, axis=0)
+    rows = np.repeat(snapshot.encode([centre]), mesh[0].size, axis=0)
     columns = {block.name: block.columns for block in space.blocks}
     for name, (_, places), indices in zip(names, grids, mesh, strict=True):
         rows[:, columns[name]] = places[indices.ravel()]
@@ -90,14 +119,19 @@ def _cut(
 
 
 def _depend(space: Space, names: tuple[str, ...]) -> bool:
-    """Say whether one parameter switches another off: then there is no plane of the two."""
+    """Return whether one parameter switches another off: then there is no plane of the two."""
     return any(other in (space.parameters[name].when or {}) for name in names for other in names)
 
 
-def grid_of(parameter: Parameter, count: int, centre: Any) -> tuple[list[Any], np.ndarray]:
+def grid_of(parameter: Parameter, count: int, centre: object) -> tuple[list[object], np.ndarray]:
     """Return values of a parameter in their order, and their places: all, or evenly spread.
 
     That of the centre is one of them where options are listed.
+
+    Args:
+        parameter: The parameter.
+        count: How many values to take from a range of more.
+        centre: A value of the parameter; one of those returned where options are listed.
     """
     scale = parameter.scale
     if isinstance(parameter, Categorical | Ordinal):

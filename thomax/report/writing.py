@@ -4,24 +4,41 @@ import contextlib
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 from thomax.report.content import gather
 from thomax.report.page import render
-from thomax.report.run import run_of
 from thomax.space.parameters import is_whole
+from thomax.storage.snapshot import Snapshot
 
 _LONGEST_WAIT = 86_400  # seconds
 
 
-def write_report(source: Any, path: str | os.PathLike[str], *, refresh: int | None = None) -> Path:
+@runtime_checkable
+class Searched(Protocol):
+    """What a report needs of an optimiser."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the search as it stands."""
+
+
+def write_report(
+    source: Searched | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    refresh: int | None = None,
+) -> Path:
     """Write one self-contained HTML page about a search, and return where it is.
 
-    `source` is an Optimizer or the path of a journal, which may still be written to. A journal
-    knows neither the policy nor the candidates of a pool: the model is then the default one, or
-    missing. `refresh` makes the page load itself again every so many seconds.
+    A journal knows neither the policy nor the candidates of a pool: the model is then the default
+    one, or missing.
 
-    Example:
+    Args:
+        source: An Optimizer, or the path of a journal, which may still be written to.
+        path: The file to write.
+        refresh: After how many seconds the page loads itself again; never if it is None.
+
+    Examples:
         >>> import tempfile
         >>> from thomax import Float, maximize
         >>> found = maximize(
@@ -32,13 +49,29 @@ def write_report(source: Any, path: str | os.PathLike[str], *, refresh: int | No
     """
     if refresh is not None and not is_whole(refresh, 1):
         raise ValueError(f"refresh needs a whole number of seconds >= 1 or None, got {refresh!r}.")
-    plotly, target, run = _plotly_source(), Path(path), run_of(source)
-    if run.journal is not None and target.exists() and target.samefile(run.journal):
+    plotly, target, snapshot = _plotly_source(), Path(path), snapshot_of(source)
+    if snapshot.journal is not None and target.exists() and target.samefile(snapshot.journal):
         raise ValueError(
-            f"A report needs a file of its own, got the journal {run.journal}: give another path."
+            f"A report needs a file of its own, got the journal {snapshot.journal}: "
+            "give another path."
         )
-    _put(target, render(gather(run), plotly, refresh))
+    _put(target, render(gather(snapshot), plotly, refresh))
     return target
+
+
+def snapshot_of(source: Searched | str | os.PathLike[str]) -> Snapshot:
+    """Return the state of an optimiser, or of what a journal holds now.
+
+    Args:
+        source: An Optimizer, or the path of a journal.
+    """
+    if isinstance(source, str | os.PathLike):
+        return Snapshot.read(source)
+    if not isinstance(source, Searched):
+        raise TypeError(
+            f"A report needs an Optimizer or the path of a journal, got {type(source).__name__}."
+        )
+    return source.snapshot()
 
 
 def follow(
@@ -46,8 +79,10 @@ def follow(
 ) -> None:
     """Write the report of a journal again whenever it has changed, until interrupted.
 
-    Looks every so many seconds; the page loads itself again as often. The journal need not exist
-    yet.
+    Args:
+        source: The journal, which need not exist yet.
+        path: The file to write.
+        every: Seconds between two looks at the journal; the page loads itself again as often.
     """
     if not 0 < every < _LONGEST_WAIT:
         raise ValueError(f"follow needs 0 < every < {_LONGEST_WAIT} seconds, got {every!r}.")

@@ -18,6 +18,10 @@ def side_file(paths: Iterable[Path], journal: int) -> Iterator[tuple[Path, Binar
 
     It is on the disk as a whole afterwards, or not at all. A name that is taken is neither
     followed nor opened: it may be a link that somebody put there.
+
+    Args:
+        paths: Names to try, one after the other.
+        journal: The file descriptor of the journal.
     """
     mode = stat.S_IMODE(os.fstat(journal).st_mode)
     path, fd = _created(paths, mode)
@@ -43,13 +47,21 @@ def _created(paths: Iterable[Path], mode: int) -> tuple[Path, int]:
 
 
 def flush(file: BinaryIO) -> None:
-    """Wait until the disk has what was written."""
+    """Wait until the disk has what was written.
+
+    Args:
+        file: A file that is open for writing.
+    """
     file.flush()
     os.fsync(file.fileno())
 
 
 def fsync_folder(path: Path) -> None:
-    """Make a new name durable, on the systems that offer it."""
+    """Make a new name durable, on the systems that offer it.
+
+    Args:
+        path: A file whose folder is to be written to the disk.
+    """
     with contextlib.suppress(OSError):
         fd = os.open(path.parent, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""The memory of a search: trials, and an append-only file of JSON lines.
+"""The memory of a search: an append-only file of JSON lines.
 
 Line 1 is the header, record 0; `thomax.storage.records` describes how a line looks.
 
@@ -15,19 +15,22 @@ What a reader may rely on:
 
 import contextlib
 import errno
-import json
 import os
 import reprlib
 import shutil
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import BinaryIO, Self
 
-from thomax.notebook import trial_html
 from thomax.storage.files import fsync_folder, side_file
+from thomax.storage.headers import (
+    complete_header,
+    no_journal,
+    require_known_format,
+    require_same_search,
+)
 from thomax.storage.locks import BINARY, Claim, claimed
 from thomax.storage.records import (
     BOM,
@@ -38,39 +41,8 @@ from thomax.storage.records import (
     encode,
     pieces,
     scan,
-    strict_json,
 )
 from thomax.user_warnings import warn
-
-FORMAT = "thomax-journal"
-VERSION = 1
-
-
-State = Literal["pending", "complete", "failed", "dropped"]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Hold one evaluation: what was asked, and what came of it.
-
-    Only a complete trial has a value. A failed one has an `error` that says why; a dropped one
-    was given up before it ended.
-
-    Example:
-        >>> Trial(number=0, params={"x": 0.5}).state
-        'pending'
-        >>> Trial(0, {"x": 0.5}, value=-0.25, state="complete").value
-        -0.25
-    """
-
-    number: int
-    params: dict[str, Any]
-    value: float | None = None
-    state: State = "pending"
-    error: str | None = None
-
-    def _repr_html_(self) -> str:
-        return trial_html(self)
 
 
 class Journal:
@@ -80,7 +52,13 @@ class Journal:
     Use it from one thread at a time. If its own process opens the file again, that one goes on
     and this one takes no more records; nor does the copy in a forked child.
 
-    Example:
+    Args:
+        path: The file.
+        header: The first record, which describes the search.
+        claim: The open and locked file; one without a descriptor for a snapshot.
+        fsync: Whether to wait after each record until it is on the disk.
+
+    Examples:
         >>> import tempfile
         >>> path = tempfile.mkdtemp() + "/run.jsonl"
         >>> with Journal.open(path, {"seed": 0}) as journal:
@@ -108,24 +86,33 @@ class Journal:
         path: str | os.PathLike[str],
         header: Record,
         fsync: bool = True,
-        fresh: Record | None = None,
+        if_new: Record | None = None,
     ) -> Self:
         """Create the journal of the search that `header` describes, or continue it.
 
-        A new journal also gets what `fresh` says; one that exists keeps its own. Without `fsync`
-        appending is faster, and a power cut may take the latest records.
+        Args:
+            path: The file; it is created if it does not exist.
+            header: What describes the search; a journal that exists must have the same.
+            fsync: Whether to wait after each record until it is on the disk. Without it appending
+                is faster, and a power cut may take the latest records.
+            if_new: What a new journal's header holds besides; a journal that exists keeps its own
+                values.
         """
-        header, path = complete_header(header | (fresh or {})), Path(path)
+        header, path = complete_header(header | (if_new or {})), Path(path)
         # O_APPEND: where there are no locks, two that write at once do not overwrite each other.
         with claimed(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as claim:
             journal = cls(path, header, claim, fsync)
-            journal._continue_or_start([*(fresh or {})])
+            journal._continue_or_start([*(if_new or {})])
             claim.owner = journal._owner  # last: what fails before leaves an older one as it is
         return journal
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return what the journal holds now, without locking or changing it."""
+        """Return what the journal holds now, without locking or changing it.
+
+        Args:
+            path: The file.
+        """
         journal = cls(Path(path), {}, Claim(None))
         fd = os.open(path, os.O_RDONLY | BINARY)
         try:
@@ -133,14 +120,18 @@ class Journal:
         finally:
             os.close(fd)
         if not records:
-            raise ValueError(_no_journal(journal.path))
+            raise ValueError(no_journal(journal.path))
         if tail.endswith(b"\n"):  # else somebody may be writing it
             warn(f"Journal {path} ends in a damaged line, which is left out.")
         journal.header, *journal.records = records
         return journal
 
     def append(self, record: Record) -> None:
-        """Write the record: it is safe once this returns, and absent if this raises an error."""
+        """Write the record: it is safe once this returns, and absent if this raises an error.
+
+        Args:
+            record: A dict that JSON gives back unchanged.
+        """
         with self._claim.lock:
             fd = self._writable()
             line = encode(len(self.records) + 1, record)
@@ -218,14 +209,14 @@ class Journal:
         except OSError as error:
             raise self._unwritten(error) from error
 
-    def _continue_or_start(self, fresh: list[str]) -> None:
+    def _continue_or_start(self, if_new: list[str]) -> None:
         fd = self._claim.fd
         assert fd is not None  # the claim is new
         records, end, tail = _load(self.path, fd)
         if not records:
             self._start(fd)
             return
-        self.header |= {name: records[0][name] for name in fresh if name in records[0]}
+        self.header |= {name: records[0][name] for name in if_new if name in records[0]}
         require_same_search(self.path, records[0], self.header)
         self.header = records[0]
         self.records = records[1:]
@@ -240,7 +231,7 @@ class Journal:
         line = encode(0, self.header)
         os.lseek(fd, 0, os.SEEK_SET)
         if not line.startswith(os.read(fd, len(line) + 1)):  # no creation cut short either
-            raise ValueError(_no_journal(self.path))
+            raise ValueError(no_journal(self.path))
         os.ftruncate(fd, 0)
         self._write(fd, line, [])
         fsync_folder(self.path)
@@ -288,7 +279,11 @@ def _is_found(place: Path, fd: int, status: os.stat_result) -> bool:
 
 
 def read_header(path: str | os.PathLike[str]) -> Record:
-    """Return what the journal says of its search, without reading its records."""
+    """Return what the journal says of its search, without reading its records.
+
+    Args:
+        path: The journal.
+    """
     path = Path(path)
     with path.open("rb") as file:
         first = next(scan(file), None)
@@ -312,7 +307,7 @@ def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes]:
                 tail = line.raw
                 break
             if not line.entry and not records and not _holds_records(file):
-                raise ValueError(_no_journal(path))
+                raise ValueError(no_journal(path))
             if not line.entry or line.entry.n != len(records):
                 raise ValueError(
                     f"Journal {path} is damaged at line {line.number} (byte {line.offset}):"
@@ -332,7 +327,7 @@ def _holds_records(file: BinaryIO) -> bool:
 
 
 def _is_torn_tail(line: Line, rest: Iterator[Line]) -> bool:
-    """Tell whether this broken line is all that is left, with no intact record inside it."""
+    """Return whether this broken line is all that is left, with no intact record inside it."""
     previous = b""
     for part in chain([line], rest):
         if previous.endswith(b"\n") or any(pieces(part)):
@@ -374,87 +369,3 @@ def _move_torn_tail(path: Path, fd: int, end: int, tail: bytes) -> None:
     warn(
         f"Journal {path} ended in a {kind} line: moved its {size} bytes to {torn}.",
     )
-
-
-# Headers
-
-
-def complete_header(header: Record) -> Record:
-    """Return the header as it stands in the file."""
-    plain: Record = json.loads(strict_json(header))
-    return {"format": FORMAT, "version": VERSION, **plain}
-
-
-def _no_journal(path: Path) -> str:
-    return (
-        f"{path} must be a thomax journal, got a file without an intact header."
-        " Give another path, or remove the file if it holds nothing of value."
-    )
-
-
-def require_known_format(path: Path, header: Record) -> None:
-    """Refuse what another program or a newer thomax wrote."""
-    version = header.get("version")
-    if header.get("format") != FORMAT or type(version) is not int or version < 1:
-        raise ValueError(_no_journal(path))
-    if version > VERSION:
-        raise ValueError(
-            f"Journal {path} was written by a newer thomax (journal version {version},"
-            f" this one reads up to {VERSION}): upgrade thomax."
-        )
-
-
-def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
-    """Refuse to continue one search with the settings of another."""
-    wanted = _comparable(stored, wanted)
-    if not _alike(stored, wanted):
-        name, old, new = _first_difference("", stored, wanted)
-        if name == "space.names_checksum":
-            raise ValueError(
-                f"Journal {path} belongs to another search: the names or labels of the candidates"
-                f" differ from those of the journal (their checksum is {old}, got {new})."
-                " Pass the same names and labels in the same order, or another path."
-            )
-        is_pool = name == "space.checksum"
-        what = "candidates in the same order" if is_pool else name.partition(".")[0]
-        raise ValueError(
-            f"Journal {path} belongs to another search: its {name} is {old}, got {new}."
-            f" Pass the same {what}, or another path."
-        )
-
-
-def _comparable(stored: Record, wanted: Record) -> Record:
-    """Return what is wanted without the checksum of names, which older journals lack."""
-    old, new = stored.get("space"), wanted.get("space")
-    if not isinstance(old, dict) or not isinstance(new, dict) or "names_checksum" in old:
-        return wanted
-    return wanted | {"space": {k: v for k, v in new.items() if k != "names_checksum"}}
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Compare what JSON holds; 1 and 1.0 are the same, but True is another choice than 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
-def _first_difference(name: str, old: Any, new: Any) -> tuple[str, str, str]:
-    if isinstance(old, list) and isinstance(new, list):
-        old, new = _labelled(old), _labelled(new)
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in old | new:
-            if key not in old or key not in new or not _alike(old[key], new[key]):
-                inner = f"{name}.{key}" if name else str(key)
-                return _first_difference(inner, old.get(key, "absent"), new.get(key, "absent"))
-    return name, reprlib.repr(old), reprlib.repr(new)
-
-
-def _labelled(items: list[Any]) -> dict[Any, Any]:
-    """Return items by their names, where they have any, or by their positions."""
-    names = [item.get("name") if isinstance(item, dict) else None for item in items]
-    return {
-        name if isinstance(name, str) else i: item
-        for i, (name, item) in enumerate(zip(names, items, strict=True))
-    }

@@ -42,7 +42,10 @@ class JournalInUseError(RuntimeError):
 class Claim:
     """A file that this process has open and locked, and the writer who owns it.
 
-    `lock` is for all that changes the file or the owner; `fd` is None once it is released.
+    `lock` is for all that changes the file or the owner.
+
+    Args:
+        fd: The file descriptor; None once the file is released.
     """
 
     def __init__(self, fd: int | None) -> None:
@@ -51,7 +54,11 @@ class Claim:
         self.lock = threading.RLock()
 
     def release(self, owner: object) -> None:
-        """Unlock and close the file, unless it is closed or a later owner has taken it over."""
+        """Unlock and close the file, unless it is closed or a later owner has taken it over.
+
+        Args:
+            owner: Who releases it.
+        """
         with self.lock:
             fd = self.fd
             if fd is None or self.owner is not owner:
@@ -68,8 +75,13 @@ class Claim:
 def claimed(path: Path, flags: int, *, again: bool = True) -> Iterator[Claim]:
     """Claim the file for the body, and then for the owner that the body has given the claim.
 
-    A claim that this process has already comes with its owner, who keeps it if the body fails;
-    unless `again`, it is as much in use as that of another process.
+    A claim that this process has already comes with its owner, who keeps it if the body fails.
+
+    Args:
+        path: The file.
+        flags: How to open it, as for `os.open`.
+        again: Whether a claim that this process has already may be taken over; otherwise the file
+            is in use.
     """
     while True:
         claim = _claim(path, flags, again)
@@ -90,7 +102,11 @@ _patience: ContextVar[float] = ContextVar("patience", default=0.0)
 
 @contextlib.contextmanager
 def waiting(seconds: float) -> Iterator[None]:
-    """Wait so long, in the body, for files that others hold, before they are refused."""
+    """Wait so long, in the body, for files that others hold, before they are refused.
+
+    Args:
+        seconds: How long to wait.
+    """
     token = _patience.set(seconds)
     try:
         yield

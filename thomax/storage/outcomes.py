@@ -18,7 +18,11 @@ def checked_outcome(
 ) -> tuple[float | None, str | None]:
     """Return a finite value, or None and the reason why there is none.
 
-    Example:
+    Args:
+        value: What the objective returned.
+        error: Why the evaluation failed, as text or as the exception; None if it did not.
+
+    Examples:
         >>> checked_outcome(2, None), checked_outcome(float("nan"), None)
         ((2.0, None), (None, 'the value was nan'))
     """

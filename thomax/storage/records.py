@@ -12,9 +12,11 @@ import re
 import zlib
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeAlias
 
-Record = dict[str, Any]
+from thomax.types import Json
+
+Record: TypeAlias = dict[str, Json]
 
 MAX_LINE = 64 * 2**20  # bytes; bounds the memory that a damaged or hostile file can take
 MAX_NESTING = 64  # far below Python's recursion limit, so whatever was written can be read
@@ -24,14 +26,26 @@ _LINE_START = re.compile(rb'\{"crc": "[0-9a-f]{8}", "n": ')
 
 
 class Entry(NamedTuple):
-    """A record and its number."""
+    """A record and its number.
+
+    Args:
+        n: The number of the record; the header is record 0.
+        record: The record.
+    """
 
     n: int
     record: Record
 
 
 class Line(NamedTuple):
-    """A line of the file; its entry is None where it is broken."""
+    """A line of the file; its entry is None where it is broken.
+
+    Args:
+        number: The number of the line in its file, counted from 1.
+        offset: How many bytes stand before it.
+        raw: The line with its end.
+        entry: The record in it, or None if the line is broken.
+    """
 
     number: int
     offset: int
@@ -42,7 +56,11 @@ class Line(NamedTuple):
 def encode(n: int, record: Record) -> bytes:
     """Return the line of record n.
 
-    Example:
+    Args:
+        n: The number of the record.
+        record: The record.
+
+    Examples:
         >>> encode(1, {"ask": 0})
         b'{"crc": "93b53e5c", "n": 1, "record": {"ask": 0}}\\n'
         >>> decode(encode(1, {"ask": 0}))
@@ -58,8 +76,12 @@ def encode(n: int, record: Record) -> bytes:
     return line
 
 
-def strict_json(value: Any) -> str:
-    """Return the value as JSON that any reader accepts, or raise ValueError."""
+def strict_json(value: Json) -> str:
+    """Return the value as JSON that any reader accepts, or raise ValueError.
+
+    Args:
+        value: What is to be written.
+    """
     try:
         if _nesting(value) > MAX_NESTING:
             raise ValueError(f"nested more than {MAX_NESTING} deep")
@@ -71,7 +93,7 @@ def strict_json(value: Any) -> str:
         ) from error
 
 
-def _nesting(value: Any) -> int:
+def _nesting(value: Json) -> int:
     if not isinstance(value, dict | list):
         return 0
     inner = value.values() if isinstance(value, dict) else value
@@ -79,7 +101,11 @@ def _nesting(value: Any) -> int:
 
 
 def decode(raw: bytes) -> Entry | None:
-    """Return the entry of a line, its end present or not, or None where it is not intact."""
+    """Return the entry of a line, its end present or not, or None where it is not intact.
+
+    Args:
+        raw: A line, with or without its end.
+    """
     raw = raw.removesuffix(b"\n") + b"\n"
     with contextlib.suppress(ValueError, RecursionError):
         match json.loads(raw.decode()):
@@ -89,7 +115,11 @@ def decode(raw: bytes) -> Entry | None:
 
 
 def scan(file: BinaryIO) -> Iterator[Line]:
-    """Read the lines that are there now; a line over the limit comes as several broken ones."""
+    """Read the lines that are there now; a line over the limit comes as several broken ones.
+
+    Args:
+        file: An open journal.
+    """
     size = os.fstat(file.fileno()).st_size  # a writer may be appending meanwhile
     number, offset = 1, 0
     file.seek(0)
@@ -100,7 +130,11 @@ def scan(file: BinaryIO) -> Iterator[Line]:
 
 
 def pieces(line: Line) -> list[Entry | None]:
-    """Split a broken line where records start in it: a lost line end joins two of them."""
+    """Split a broken line where records start in it: a lost line end joins two of them.
+
+    Args:
+        line: A line of a journal, broken or not.
+    """
     if line.entry:
         return [line.entry]
     raw = line.raw.removeprefix(BOM)

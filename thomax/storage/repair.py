@@ -13,13 +13,18 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from thomax.storage.files import fsync_folder, side_file
-from thomax.storage.journal import complete_header, require_known_format, require_same_search
+from thomax.storage.headers import complete_header, require_known_format, require_same_search
 from thomax.storage.locks import claimed
 from thomax.storage.records import Entry, Record, encode, pieces, scan
 
 
 class Repaired(NamedTuple):
-    """Count the records that `repair` kept, and the broken pieces and copies it dropped."""
+    """Count the records that `repair` kept, and the broken pieces and copies it dropped.
+
+    Args:
+        kept: The number of intact records.
+        dropped: The number of broken pieces and of copies that were left out.
+    """
 
     kept: int
     dropped: int
@@ -28,9 +33,13 @@ class Repaired(NamedTuple):
 def repair(path: str | os.PathLike[str], header: Record | None = None) -> Repaired:
     """Rewrite a damaged journal from its intact records, in the order of their numbers.
 
-    Pass `header` when the journal's own is lost.
+    A journal without damage is left as it is; a damaged one stays beside it as a copy.
 
-    Example:
+    Args:
+        path: The journal.
+        header: What the journal was opened with; needed only if its first line is lost.
+
+    Examples:
         >>> import tempfile
         >>> from thomax.storage.journal import Journal
         >>> path = tempfile.mkdtemp() + "/run.jsonl"

@@ -14,26 +14,30 @@ The `params` of a tell are there only where another point was evaluated than the
 
 import reprlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
 
-from thomax.storage.journal import State, Trial
+from thomax.storage.records import Record
+from thomax.storage.trial import State, Trial
+from thomax.types import Json, Params
 from thomax.user_warnings import warn
 
 
 class History:
-    """Trials by number and the queue of enqueued points, changed by records and nothing else.
+    """What the records of a search add up to, changed by records and nothing else.
 
-    Example:
+    Args:
+        records: The records so far.
+
+    Examples:
         >>> history = History([{"ask": 0, "params": {"x": 1}}, {"tell": 0, "value": 2.0}])
         >>> history.trials[0].state
         'complete'
     """
 
-    def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, records: Iterable[Record] = ()) -> None:
         self.trials: dict[int, Trial] = {}
-        self.queue: list[dict[str, Any]] = []
+        self.queue: list[Params] = []  # enqueued points, the next one first
         self.count = 0  # of the records that were applied to their end
         for record in records:
             self.apply(record)
@@ -43,38 +47,49 @@ class History:
         """The trials that there is something to learn from: complete and failed ones."""
         return self.listed("complete", "failed")
 
+    @property
+    def next_number(self) -> int:
+        """The number that the next trial will have."""
+        return next(reversed(self.trials), -1) + 1
+
     def listed(self, *states: State) -> list[Trial]:
-        """Return the trials in these states, or all of them, in the order of their numbers."""
+        """Return the trials in these states, or all of them, in the order of their numbers.
+
+        Args:
+            *states: The states that are wanted; all if there are none.
+        """
         trials = [*self.trials.values()]  # at once: another thread may add to them meanwhile
         return [t for t in trials if not states or t.state in states]
 
-    def apply(self, record: Mapping[str, Any]) -> Trial | None:
-        """Change the state as the record says, and return the trial it is about, if it is one."""
+    def apply(self, record: Record) -> Trial | None:
+        """Change the state as the record says, and return the trial it is about, if it is one.
+
+        Args:
+            record: One of the records that the module describes.
+        """
         trial = self._apply(record)
         self.count += 1  # last: whoever compares it finds that Ctrl-C came before
         return trial
 
-    def _apply(self, record: Mapping[str, Any]) -> Trial | None:
+    def _apply(self, record: Record) -> Trial | None:
         _require_sound(record)
         match record:
             case {"all": _}:
                 for each in _together(record):
                     self._apply(each)
                 return None
-            case {"enqueue": params}:
+            case {"enqueue": dict(params)}:
                 self.queue.append(params)
                 return None
-            case {"ask": number, "params": params}:
+            case {"ask": int(number), "params": dict(params)}:
                 trial = Trial(number, params)
                 if self.queue[:1] == [params]:
                     self.queue.pop(0)
-            case {"add": number, "params": params}:
+            case {"add": int(number), "params": dict(params)}:
                 trial = _finished(Trial(number, params), record)
-            case {"tell": number} if number in self.trials:
-                asked = self.trials[number]
-                run = replace(asked, params=record.get("params", asked.params))
-                trial = _finished(run, record)
-            case {"drop": number} if number in self.trials:
+            case {"tell": int(number)} if number in self.trials:
+                trial = _finished(self.trials[number], record)
+            case {"drop": int(number)} if number in self.trials:
                 trial = replace(self.trials[number], state="dropped")
             case {"tell": number} | {"drop": number}:
                 # The ask was damaged, and repair left it out.
@@ -86,19 +101,18 @@ class History:
         return trial
 
 
-def _together(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _together(record: Record) -> list[Record]:
     records = record["all"]
-    is_sound = isinstance(records, list) and all(
-        isinstance(each, Mapping) and "all" not in each for each in records
-    )
-    if len(record) > 1 or not is_sound:
+    several = records if isinstance(records, list) else []
+    found = [each for each in several if isinstance(each, dict) and "all" not in each]
+    if len(record) > 1 or records != found:
         raise ValueError(
             f"A record of several needs a list of records, got {reprlib.repr(record)}."
         )
-    return records
+    return found
 
 
-def _require_sound(record: Mapping[str, Any]) -> None:
+def _require_sound(record: Record) -> None:
     """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it."""
     for name in ("ask", "tell", "add", "drop"):
         if type(number := record.get(name, 0)) is not int or number < 0:
@@ -106,7 +120,7 @@ def _require_sound(record: Mapping[str, Any]) -> None:
                 f"A record needs a trial's number for {name!r}, got {reprlib.repr(number)}."
             )
     for name in ("params", "enqueue"):
-        if not isinstance(params := record.get(name, {}), Mapping):
+        if not isinstance(params := record.get(name, {}), dict):
             raise ValueError(
                 f"A record needs values by name for {name!r}, got {reprlib.repr(params)}."
             )
@@ -118,11 +132,19 @@ def _require_sound(record: Mapping[str, Any]) -> None:
             raise ValueError(f"A record needs an error of text, got {reprlib.repr(error)}.")
 
 
-def _is_finite(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+def _is_finite(value: Json) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    )
 
 
-def _finished(trial: Trial, record: Mapping[str, Any]) -> Trial:
-    value = record["value"]
-    state: Literal["complete", "failed"] = "failed" if value is None else "complete"
-    return replace(trial, value=value, state=state, error=record.get("error"))
+def _finished(trial: Trial, record: Record) -> Trial:
+    """Return the trial with its result, and with the point that was evaluated instead, if any."""
+    value, error, params = record["value"], record.get("error"), record.get("params", trial.params)
+    assert isinstance(value, int | float | None)  # `_require_sound` has seen to all three
+    assert isinstance(error, str | None)
+    assert isinstance(params, dict)
+    state: State = "failed" if value is None else "complete"
+    return replace(trial, params=params, value=value, state=state, error=error)

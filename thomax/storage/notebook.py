@@ -2,38 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, Protocol
+
+from thomax.storage.snapshot import Snapshot
+from thomax.storage.trial import Trial
 
 _LONGEST = 60  # characters of a cell
 _LAST = 5  # trials that are shown
 
 
-class Trial(Protocol):
-    """What is shown of a trial."""
-
-    @property
-    def number(self) -> int:
-        """Its number."""
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Its point."""
-
-    @property
-    def value(self) -> float | None:
-        """Its value, if it is complete."""
-
-    @property
-    def state(self) -> str:
-        """What has become of it."""
-
-    @property
-    def error(self) -> str | None:
-        """Why it failed, if it did."""
-
-
 def trial_html(trial: Trial) -> str:
-    """Return a trial as a table of two columns."""
+    """Return a trial as a table of two columns.
+
+    Args:
+        trial: The trial.
+    """
     rows = {"trial": trial.number, "state": trial.state, **_outcome(trial)}
     lines = [("", rows), ("params", trial.params)]
     body = "".join(
@@ -44,10 +26,15 @@ def trial_html(trial: Trial) -> str:
     return f"<table>{body}</table>"
 
 
-def search_html(title: str, trials: Sequence[Trial], best: Trial | None) -> str:
-    """Return a search as its title, its best trial and its last ones."""
-    shown = [("best", best)] if best else []
-    shown += [("", trial) for trial in trials[-_LAST:]]
+def search_html(title: str, snapshot: Snapshot) -> str:
+    """Return a search as its title, its best trial and its last ones.
+
+    Args:
+        title: A line about the search, not escaped yet.
+        snapshot: The search.
+    """
+    shown = [("best", snapshot.best)] if snapshot.best else []
+    shown += [("", trial) for trial in snapshot.trials[-_LAST:]]
     names = [*dict.fromkeys(name for _, trial in shown for name in trial.params)]
     head = ["", "trial", "state", "value", *names, "error"]
     rows = [
@@ -55,26 +42,26 @@ def search_html(title: str, trials: Sequence[Trial], best: Trial | None) -> str:
         for mark, t in shown
     ]
     table = _row("th", head) + "".join(_row("td", row) for row in rows)
-    left = len(trials) - _LAST
+    left = len(snapshot.trials) - _LAST
     note = f"<p>{left} earlier trials are not shown.</p>" if left > 0 else ""
     return f"<p>{escape(title)}</p>" + (f"<table>{table}</table>{note}" if shown else "")
 
 
-def _outcome(trial: Trial) -> Mapping[str, Any]:
+def _outcome(trial: Trial) -> Mapping[str, float | str]:
     found = {"value": trial.value, "error": trial.error}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _row(tag: str, cells: Sequence[Any]) -> str:
+def _row(tag: str, cells: Sequence[object]) -> str:
     return "<tr>" + "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = str(value)
     return escape(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")

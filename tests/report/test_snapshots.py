@@ -5,11 +5,12 @@ import pytest
 from reading import SMALL, tell_all
 
 from thomax import Float, Optimizer, Pool
-from thomax.report.run import batches_of, run_of
+from thomax.report.writing import snapshot_of
+from thomax.storage.snapshot import batches_of
 
 
 def test_the_journal_alone_tells_all_but_the_policy(mixed):
-    live, stored = run_of(mixed), run_of(mixed._journal.path)
+    live, stored = snapshot_of(mixed), snapshot_of(mixed._journal.path)
     assert stored.trials == live.trials == mixed.trials
     assert stored.space == live.space == mixed.space
     assert (stored.direction, stored.seed, stored.name) == ("minimize", 3, "mixed.jsonl")
@@ -23,15 +24,15 @@ def test_the_journal_alone_tells_all_but_the_policy(mixed):
 
 
 def test_the_model_learns_what_the_optimiser_knows(mixed):
-    ours, theirs = run_of(mixed).data(), mixed._data()
+    ours, theirs = snapshot_of(mixed).data(), mixed.snapshot().data()
     np.testing.assert_array_equal(ours.x, theirs.x)
     np.testing.assert_array_equal(ours.y, theirs.y)
     np.testing.assert_array_equal(ours.pending, theirs.pending)
 
 
 def test_the_best_comes_first_in_either_direction(mixed):
-    assert run_of(mixed).by_value[0] == mixed.best
-    values = [t.value for t in run_of(mixed).by_value]
+    assert snapshot_of(mixed).ranked[0] == mixed.best
+    values = [t.value for t in snapshot_of(mixed).ranked]
     assert values == sorted(values)
 
 
@@ -42,7 +43,7 @@ def test_a_journal_being_written_is_read_up_to_its_last_whole_line(tmp_path):
         with path.open("ab") as file:
             file.write(b'{"crc": "0000')
         before = path.read_bytes()
-        assert run_of(path).trials == optimizer.trials
+        assert snapshot_of(path).trials == optimizer.trials
         assert path.read_bytes() == before
 
 
@@ -50,9 +51,9 @@ def test_the_journal_of_a_pool_does_not_hold_the_candidates(tmp_path):
     path = tmp_path / "run.jsonl"
     with Optimizer(Pool(np.eye(3)), SMALL, seed=0, journal=path) as optimizer:
         tell_all(optimizer, 2, lambda p: p["index"])
-        assert run_of(optimizer).space is optimizer.space
-    assert run_of(path).space is None
-    assert len(run_of(path).complete) == 2
+        assert snapshot_of(optimizer).space is optimizer.space
+    assert snapshot_of(path).space is None
+    assert len(snapshot_of(path).complete) == 2
 
 
 def test_a_batch_ends_where_a_value_arrives():
@@ -73,4 +74,4 @@ def test_a_batch_ends_where_a_value_arrives():
 
 def test_anything_else_is_refused():
     with pytest.raises(TypeError, match="needs an Optimizer or the path of a journal, got list"):
-        run_of([1, 2])
+        snapshot_of([1, 2])

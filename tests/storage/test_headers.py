@@ -113,9 +113,9 @@ def test_the_pool_of_an_older_journal_is_still_known(path):
         Optimizer(Pool(features, names=["caffeine", "aspirin", *names[2:]]), journal=path)
 
 
-def test_what_is_fresh_is_written_once_and_then_kept(path):
+def test_what_only_a_new_journal_gets_is_written_once_and_then_kept(path):
     for number in (7, 8):
-        with Journal.open(path, HEADER, fresh={"number": number}) as journal:
+        with Journal.open(path, HEADER, if_new={"number": number}) as journal:
             assert journal.header["number"] == 7
     with pytest.raises(ValueError, match="its number is 7, got 8"):
         Journal.open(path, HEADER | {"number": 8})

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import HEADER, LINES, RECORDS, full_header, reopened, write_run
 
-from thomax.storage.journal import Journal, Trial
+from thomax.storage.journal import Journal
 from thomax.storage.records import MAX_LINE, MAX_NESTING
+from thomax.storage.trial import Trial
 
 
 def test_a_trial_is_pending_until_told_and_never_changes():

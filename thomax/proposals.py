@@ -1,0 +1,101 @@
+"""Which point a search evaluates next: enqueued ones, then the initial design, then the policy."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal
+
+from thomax.initial_design import (
+    design_length,
+    may_repeat,
+    most_uncertain_point,
+    quasi_random_point,
+)
+from thomax.search.settings import Search
+from thomax.space.pool import Pool
+from thomax.space.space import Space
+from thomax.storage.observations import EncodedHistory
+from thomax.storage.trial import Direction
+from thomax.suggest import Policy, suggest
+from thomax.types import Params
+
+Initial = int | Literal["uncertainty"] | None
+
+_USUAL_NOISE_STD = 0.1  # of standardised values
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Propose the next points of a search from its history.
+
+    Args:
+        space: The space of the points.
+        policy: What proposes points once the initial design is done.
+        direction: Whether large or small values are best.
+        seed: The seed of the search.
+        initial: The number of initial points, "uncertainty", or None for the default number.
+        search: How the policy's scores are maximised.
+        allow_repeats: Whether a finite space may propose a point again.
+    """
+
+    space: Space | Pool
+    policy: Policy
+    direction: Direction
+    seed: int
+    initial: Initial
+    search: Search
+    allow_repeats: bool
+
+    def points(self, history: EncodedHistory, n: int) -> list[Params]:
+        """Return the next points, at most n; none if the space is exhausted.
+
+        Fewer come where the next one depends on these being recorded: ask again after that.
+
+        Args:
+            history: All trials so far.
+            n: How many points are wanted.
+        """
+        if history.queue:
+            return history.queue[:1]
+        if self._is_initial(history):
+            point = self._initial_point(history)
+            return [] if point is None else [point]
+        return suggest(
+            self.policy,
+            self.space,
+            history.data(self.direction),
+            # A policy that reads pending points gets to see those of its own batch.
+            1 if getattr(self.policy, "reads_pending", False) else n,
+            seed=self.seed,
+            number=history.next_number,
+            search=self.search,
+            exclude=[] if self.allow_repeats else [t.params for t in history.listed()],
+        )
+
+    def _is_initial(self, history: EncodedHistory) -> bool:
+        """Return whether the next point is one of the design, which lasts until something is told.
+
+        Draws from the prior are largest at the edges of the space, several at the same place.
+        """
+        length = design_length(self.initial, self.space)
+        return history.next_number < length or (length > 0 and not history.told)
+
+    def _initial_point(self, history: EncodedHistory) -> Params | None:
+        """Return the next point of the initial design, or None if the space is exhausted."""
+        seen: set[Hashable] = set()
+        if may_repeat(self.space) and not self.allow_repeats:
+            seen = history.identities()
+        number, trials = history.next_number, history.listed()
+        if self.initial != "uncertainty":
+            return quasi_random_point(self.space, self.seed, number, seen, history.rows(*trials))
+        covariance = getattr(self.policy, "covariance", None)
+        if covariance is None:
+            raise ValueError(
+                'initial="uncertainty" needs a policy with a covariance, '
+                f"got {type(self.policy).__name__}: use STOBNTS or STOBNTSLinear."
+            )
+        # A policy that learns its noise from the values has none yet.
+        noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
+        before = [t.params for t in trials]
+        return most_uncertain_point(
+            self.space, self.seed, number, before, seen, covariance, noise_std
+        )

@@ -1,0 +1,188 @@
+"""A search as it stands at one moment: what the report, the commands and notebooks show.
+
+Nothing numerical is imported before it is needed: `thomax show` starts at once.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thomax.storage.headers import search_header
+from thomax.storage.journal import Journal
+from thomax.storage.records import Record
+from thomax.storage.replay import History
+from thomax.storage.trial import Direction, Trial, ranked, sign_of
+from thomax.types import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from thomax.model.data import Data
+    from thomax.search.settings import Search
+    from thomax.space.pool import Pool
+    from thomax.space.space import Space
+    from thomax.suggest import Policy
+
+Batches = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a search: everything from an optimiser, most of it from a journal alone.
+
+    Made by `Optimizer.snapshot` and by `Snapshot.read`. Trials hold the labels of choices that
+    are objects, as a journal does.
+
+    Args:
+        direction: Whether large or small values are best.
+        seed: The seed of the search.
+        trials: All trials in the order of their numbers.
+        searched: The space, or its description where only the journal is known.
+        journal: The file of the search, if it has one.
+        batches: The numbers of trials that were asked for before another value was told.
+        policy: The policy that proposes points; None if only the journal is known.
+        search: How the policy's scores are maximised; None if only the journal is known.
+    """
+
+    direction: Direction
+    seed: int
+    trials: list[Trial]
+    searched: "Space | Pool | dict[str, Json]"
+    journal: Path | None = None
+    batches: Batches = field(default_factory=list)
+    policy: "Policy | None" = None
+    search: "Search | None" = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Snapshot":
+        """Return what a journal holds now, also while another process writes to it.
+
+        Args:
+            path: The journal of an Optimizer.
+
+        Examples:
+            >>> import tempfile
+            >>> from thomax import Float, Optimizer
+            >>> path = tempfile.mkdtemp() + "/run.jsonl"
+            >>> with Optimizer({"x": Float(-1, 1)}, seed=0, journal=path) as optimizer:
+            ...     _ = optimizer.tell({"x": 0.5}, 2.0)
+            >>> Snapshot.read(path).best.value
+            2.0
+        """
+        journal = Journal.read(path)
+        header = search_header(journal.path, journal.header)
+        return cls(
+            header.direction,
+            header.seed,
+            History(journal.records).listed(),
+            header.space,
+            journal.path,
+            batches_of(journal.records),
+        )
+
+    @property
+    def name(self) -> str:
+        """What a page calls the search."""
+        return "search" if self.journal is None else self.journal.name
+
+    @property
+    def sign(self) -> float:
+        """What values are multiplied by so that larger is better."""
+        return sign_of(self.direction)
+
+    @cached_property
+    def space(self) -> "Space | Pool | None":
+        """The space, or None where only the journal of a pool is known.
+
+        Such a journal holds a checksum of the candidates, not the candidates.
+        """
+        if not isinstance(self.searched, dict):
+            return self.searched
+        if self.searched.get("kind") == "pool":
+            return None
+        from thomax.space.space import Space
+
+        return Space.from_description(self.searched)
+
+    @cached_property
+    def description(self) -> dict[str, Json]:
+        """The space as the header of a journal describes it."""
+        return self.searched if isinstance(self.searched, dict) else self.searched.describe()
+
+    @cached_property
+    def complete(self) -> list[Trial]:
+        """The trials with a value."""
+        return [t for t in self.trials if t.state == "complete"]
+
+    @cached_property
+    def failed(self) -> list[Trial]:
+        """The trials that ended without a value."""
+        return [t for t in self.trials if t.state == "failed"]
+
+    @cached_property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked for and not yet told."""
+        return [t for t in self.trials if t.state == "pending"]
+
+    @cached_property
+    def ranked(self) -> list[Trial]:
+        """The trials with a value, the best first."""
+        return ranked(self.trials, self.direction)
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the best observed value, if there is one."""
+        return self.ranked[0] if self.ranked else None
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of all parameters, in the order of the space or of their appearance."""
+        from thomax.space.space import Space
+
+        if isinstance(self.space, Space):
+            return [*self.space.parameters]
+        return [*dict.fromkeys(name for t in self.trials for name in t.params)]
+
+    def data(self) -> "Data":
+        """Return what the model learns from: failures are NaN, larger is better."""
+        from thomax.storage.observations import observed_data
+
+        told = [t for t in self.trials if t.state in ("complete", "failed")]
+        values = [t.value for t in told]
+        return observed_data(self.encode(told), values, self.encode(self.pending), self.direction)
+
+    def encode(self, trials: Sequence[Trial]) -> "np.ndarray":
+        """Return the points of trials as the model sees them, one row each.
+
+        Args:
+            trials: Trials of this search.
+        """
+        from thomax.storage.observations import encoded
+
+        if self.space is None:
+            raise ValueError(
+                "Only a known space encodes points: give the optimiser, not its path."
+            )
+        return encoded(self.space, [t.params for t in trials])
+
+
+def batches_of(records: Iterable[Record]) -> Batches:
+    """Group the trials that were asked for one after another before anything was told.
+
+    Args:
+        records: The records of a journal.
+
+    Examples:
+        >>> batches_of([{"ask": 0}, {"ask": 1}, {"tell": 0}, {"ask": 2}, {"tell": 1}])
+        [[0, 1], [2]]
+    """
+    batches: Batches = [[]]
+    for record in records:
+        if isinstance(number := record.get("ask"), int):
+            batches[-1].append(number)
+        elif batches[-1] and record.keys() & {"tell", "add", "all"}:
+            batches.append([])
+    return [batch for batch in batches if batch]
