@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.paper.released import released_linear, released_sto
 from benchmarks.rivals import RIVALS
 from thomax.model.networks import CNN, MLP
+from thomax.policies.base import Policy
 from thomax.policies.ensemble import DeepEnsemble
 from thomax.policies.gp import GPTS, GPUCB
 from thomax.policies.neural import NeuralTS, NeuralUCB
@@ -27,7 +28,7 @@ from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.suggest import Policy, default_policy
+from thomax.suggest import default_policy
 
 _PATTERN = re.compile(
     r"(?P<method>[a-z0-9-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"

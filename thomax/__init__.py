@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from thomax.model.kernels import NTK, SE, Matern52
     from thomax.model.networks import CNN, MLP, Custom
     from thomax.optimizer import Optimizer
+    from thomax.policies.base import Policy
     from thomax.policies.ensemble import DeepEnsemble
     from thomax.policies.gp import GPTS, GPUCB
     from thomax.policies.neural import NeuralTS, NeuralUCB
@@ -38,6 +39,7 @@ _HOMES = {
     "model.networks": "CNN MLP Custom",
     "optimizer": "Optimizer",
     "space.parameters": "Bool Categorical Float Int Ordinal",
+    "policies.base": "Policy",
     "policies.ensemble": "DeepEnsemble",
     "policies.gp": "GPTS GPUCB",
     "policies.neural": "NeuralTS NeuralUCB",
@@ -68,6 +70,7 @@ __all__ = [
     "NeuralUCB",
     "Optimizer",
     "Ordinal",
+    "Policy",
     "Pool",
     "Random",
     "STOBNTSLinear",

@@ -21,6 +21,7 @@ from thomax.initial_design import design_length
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.model.draws import in_units
+from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import Initial, Proposer
 from thomax.search.settings import Search
 from thomax.space.parameters import Parameter, copied, is_whole
@@ -35,7 +36,7 @@ from thomax.storage.outcomes import MISSING, checked_outcome
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial, ranked
-from thomax.suggest import Policy, belief_policy, default_policy, shows_noise
+from thomax.suggest import belief_policy, default_policy, shows_noise
 from thomax.types import ParamsLike
 from thomax.user_warnings import warn
 from thomax.workers import AnyExecutor, Objective
@@ -82,7 +83,7 @@ class Optimizer:
     def __init__(
         self,
         space: SpaceLike,
-        policy: Policy | None = None,
+        policy: Policy | PolicyFunction | None = None,
         *,
         direction: Direction = "maximize",
         seed: int | None = None,
@@ -95,15 +96,11 @@ class Optimizer:
             raise ValueError(
                 f'Optimizer needs direction "maximize" or "minimize", got {direction!r}.'
             )
-        if policy is not None and (isinstance(policy, type) or not callable(policy)):
-            raise TypeError(
-                f"Optimizer needs a policy such as STOBNTSLinear(), got {policy!r}: "
-                "pass an instance, or a function of keys and data."
-            )
         if search is not None and not isinstance(search, Search):
             raise TypeError(f"Optimizer needs search to be a Search, got {search!r}.")
         self.space = as_space(space)
-        self.policy: Policy = default_policy(self.space) if policy is None else policy
+        given = default_policy(self.space) if policy is None else policy
+        self.policy = as_policy(given, "Optimizer")
         self.direction = direction
         design_length(initial, self.space)  # refuses what is no length
         self._initial = initial
@@ -119,7 +116,7 @@ class Optimizer:
     def open(
         cls,
         journal: str | os.PathLike[str],
-        policy: Policy | None = None,
+        policy: Policy | PolicyFunction | None = None,
         *,
         space: SpaceLike | None = None,
         **options: Any,

@@ -10,12 +10,13 @@ from thomax.initial_design import (
     most_uncertain_point,
     quasi_random_point,
 )
+from thomax.policies.base import HasCovariance, Policy
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.observations import EncodedHistory
 from thomax.storage.trial import Direction
-from thomax.suggest import Policy, suggest
+from thomax.suggest import suggest
 from thomax.types import Params
 
 Initial = int | Literal["uncertainty"] | None
@@ -64,7 +65,7 @@ class Proposer:
             self.space,
             history.data(self.direction),
             # A policy that reads pending points gets to see those of its own batch.
-            1 if getattr(self.policy, "reads_pending", False) else n,
+            1 if self.policy.reads_pending else n,
             seed=self.seed,
             number=history.next_number,
             search=self.search,
@@ -87,15 +88,15 @@ class Proposer:
         number, trials = history.next_number, history.listed()
         if self.initial != "uncertainty":
             return quasi_random_point(self.space, self.seed, number, seen, history.rows(*trials))
-        covariance = getattr(self.policy, "covariance", None)
-        if covariance is None:
+        policy = self.policy
+        if not isinstance(policy, HasCovariance):
             raise ValueError(
-                'initial="uncertainty" needs a policy with a covariance, '
-                f"got {type(self.policy).__name__}: use STOBNTS or STOBNTSLinear."
+                'initial="uncertainty" needs a policy with a covariance and a noise_std, '
+                f"got {type(policy).__name__}: use STOBNTS or STOBNTSLinear."
             )
         # A policy that learns its noise from the values has none yet.
-        noise_std = getattr(self.policy, "noise_std", None) or _USUAL_NOISE_STD
+        noise_std = policy.noise_std or _USUAL_NOISE_STD
         before = [t.params for t in trials]
         return most_uncertain_point(
-            self.space, self.seed, number, before, seen, covariance, noise_std
+            self.space, self.seed, number, before, seen, policy.covariance, noise_std
         )

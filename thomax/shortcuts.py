@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from thomax.loop import check_run
 from thomax.optimizer import Optimizer
+from thomax.policies.base import Policy, PolicyFunction
 from thomax.spelling import require_known
-from thomax.suggest import Policy
 from thomax.workers import Objective
 
 
@@ -14,7 +14,7 @@ def maximize(
     objective: Objective,
     space: Any,
     trials: int | None = None,
-    policy: Policy | None = None,
+    policy: Policy | PolicyFunction | None = None,
     **options: Any,
 ) -> Optimizer:
     """Maximise a function in one call; the options are those of Optimizer and `run`.
@@ -37,7 +37,7 @@ def minimize(
     objective: Objective,
     space: Any,
     trials: int | None = None,
-    policy: Policy | None = None,
+    policy: Policy | PolicyFunction | None = None,
     **options: Any,
 ) -> Optimizer:
     """Minimise a function in one call; the options are those of Optimizer and `run`.
@@ -66,7 +66,7 @@ def _optimize(
     objective: Objective,
     space: Any,
     trials: int | None,
-    policy: Policy | None,
+    policy: Policy | PolicyFunction | None,
     options: dict[str, Any],
 ) -> Optimizer:
     # Before there is a journal; the arguments of these functions come first among the names.

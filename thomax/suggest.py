@@ -4,8 +4,8 @@ Everything here is a function of the seed, the trials' numbers and the data: the
 adapters to other tools propose the same points from the same history.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,14 @@ import numpy as np
 from thomax.keys import NO_TRIAL, make_key, make_keys, stream
 from thomax.model.data import Data
 from thomax.model.failures import avoid_failures
+from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
 from thomax.space.parameters import Bool, Categorical
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-
-Policy = Callable[[np.ndarray, Data], Any]
-Params = dict[str, Any]
+from thomax.types import Params, ParamsLike
 
 _SEARCH = 12  # the stream of a key that the maximiser uses
 _FEW = 2  # parameters: there is time to look everywhere
@@ -40,7 +39,7 @@ def suggest(
     seed: int,
     number: int,
     search: Search | None = None,
-    exclude: Sequence[Mapping[str, Any]] = (),
+    exclude: Sequence[ParamsLike] = (),
 ) -> list[Params]:
     """Return the points of trials `number` to `number + n - 1`: the maxima of n draws.
 
@@ -48,7 +47,7 @@ def suggest(
     more. Trials of the same number on the same data get the same draw, however they are asked for.
     """
     score = _score(policy, make_keys(seed, n, first=number), data)
-    count = _CENTRES if getattr(policy, "search_near_best", True) else 0
+    count = _CENTRES if policy.search_near_best else 0
     best = np.argsort(-data.y, kind="stable")[:count]
     return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
         # As long as nothing is told the search looks at the same points: then asking for n
@@ -71,7 +70,7 @@ def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
     and its draws look elsewhere.
     """
     failed = data.failed
-    if not failed.any() or not getattr(policy, "avoids_failures", True):
+    if not failed.any() or not policy.avoids_failures:
         return policy(keys, data)
     if failed.all():
         return policy(keys, replace(data, y=np.zeros(len(data))))
@@ -93,24 +92,19 @@ def default_policy(space: Space | Pool) -> STOBNTSLinear:
     return STOBNTSLinear(beta=0.5)
 
 
-def models_objective(policy: Policy) -> bool:
-    """Say whether a policy's scores estimate the objective, as draws do and bounds do not."""
-    return getattr(policy, "is_model", True)
-
-
 def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
     """Return a policy to ask what is believed, with these settings where it has them.
 
     Where its own scores say nothing about that it is the space's default one. To believe is to
     take for noise whatever looks like it. To search is to follow it: the next evaluation tells.
     """
-    if not models_objective(policy):
+    if not policy.is_model:
         policy = default_policy(space)
     if not is_dataclass(policy):
         return policy
     settings = {"max_noise_std": _ANY_NOISE_STD, **settings}
-    its: Any = policy
-    return replace(its, **{name: v for name, v in settings.items() if hasattr(its, name)})
+    known = {field.name for field in fields(policy)}
+    return replace(policy, **{name: v for name, v in settings.items() if name in known})
 
 
 def shows_noise(space: Space | Pool, data: Data) -> bool:

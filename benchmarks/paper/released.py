@@ -22,8 +22,8 @@ from thomax.model.kernels import empirical_ntk
 from thomax.model.networks import MLP
 from thomax.model.padding import pad
 from thomax.model.tangents import pull, push
+from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
-from thomax.suggest import Policy
 
 _FROZEN_SEED = 10  # any number: what matters is that it never changes
 _THETA0, _THETA0_PRIME = 1, 2  # the streams of a key, as in the policies
@@ -45,7 +45,7 @@ class UnitCubeMLP(MLP):
 
 
 @dataclass(frozen=True)
-class FrozenKeys:
+class FrozenKeys(Policy):
     """A policy whose draws have the same random start in every round: slot i has key i."""
 
     policy: Policy

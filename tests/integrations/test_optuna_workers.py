@@ -12,7 +12,7 @@ from optuna.trial import TrialState, create_trial
 from sampling import POLICY, X, counting, finished, quick, ran, study_of
 
 import thomax.integrations.optuna as sampler_module
-from thomax import Pool
+from thomax import Policy, Pool
 from thomax.integrations._optuna_space import (
     PoolView,
     SpaceView,
@@ -233,7 +233,7 @@ def test_a_batch_proposes_what_one_by_one_would():
 def test_a_policy_that_reads_pending_points_gets_them_one_by_one():
     seen = []
 
-    class Reader:
+    class Reader(Policy):
         reads_pending = True
 
         def __call__(self, key, data):

@@ -172,7 +172,7 @@ def test_the_initial_design_may_be_uncertainty_sampling(noise_std):
         expected = most_uncertain_point(search.space, 0, trial.number, before, [], *settings)
         assert trial.params == expected
         before.append(trial.params)
-    with pytest.raises(ValueError, match="needs a policy with a covariance, got function"):
+    with pytest.raises(ValueError, match="with a covariance and a noise_std, got Func"):
         optimizer(initial="uncertainty", policy=lambda keys, data: None).ask()
 
 

@@ -3,6 +3,7 @@
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from toys import EDGES, toy
 
 import thomax as tx
-from thomax import Data, make_key, make_keys
-from thomax.model.draws import evaluate
+from thomax import Data, Policy, make_key, make_keys
+from thomax.model.draws import batch_size, evaluate, value_and_gradient
+from thomax.policies.base import as_policy
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
 
@@ -44,6 +46,25 @@ learners = pytest.mark.parametrize("name", [n for n in POLICIES if n not in IGNO
 
 
 GRID = np.random.default_rng(9).uniform(-1, 1, (40, 2))
+ATTRIBUTES = ("reads_pending", "search_near_best", "is_model", "avoids_failures")
+
+
+def test_every_exported_policy_is_held_to_the_contract():
+    exported = {getattr(tx, name) for name in tx.__all__}
+    policies = {c for c in exported if isinstance(c, type) and Policy in c.__mro__} - {Policy}
+    assert policies == {type(policy) for policy in POLICIES.values()}
+
+
+@everyone
+def test_a_policy_declares_its_attributes_and_returns_a_score(name):
+    policy = POLICIES[name]
+    assert [type(getattr(policy, attribute)) for attribute in ATTRIBUTES] == [bool] * 4
+    assert as_policy(policy, "Optimizer") is policy
+    score = policy(make_keys(1, 3), toy(4))
+    assert batch_size(score) == 3
+    values, gradients = value_and_gradient(score, np.zeros((3, 5, 2), np.float32))
+    assert values.shape == (3, 5)
+    assert gradients.shape == (3, 5, 2)
 
 
 @everyone
@@ -231,3 +252,53 @@ def test_a_score_of_ones_own_needs_only_values(kind, monkeypatch):
     nearest = int(np.square(rows).sum(axis=1).argmin())
     monkeypatch.setattr("thomax.optimizer.shows_noise", lambda *_: True)
     assert optimizer.recommend().number == nearest
+
+
+def bowls(keys, data):
+    return Bowls(np.zeros((len(keys), data.x.shape[1]), np.float32))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [bowls, partial(bowls), jax.tree_util.Partial(bowls), POLICIES["GPTS"].__call__],
+    ids=["function", "partial", "tree partial", "method"],
+)
+def test_a_function_is_a_policy_with_the_default_attributes(function):
+    policy = tx.Optimizer(SPACES["float"], function, seed=0).policy
+    assert [getattr(policy, a) for a in ATTRIBUTES] == [getattr(Policy, a) for a in ATTRIBUTES]
+    score = policy(make_keys(0, 2), toy(4))
+    assert batch_size(score) == 2
+
+
+class Undeclared:
+    def __call__(self, keys, data):
+        return bowls(keys, data)
+
+
+class Misdeclared(Undeclared, Policy):
+    is_model = "yes"
+
+
+class Inherited(Undeclared, Policy):
+    reads_pending = True
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (Undeclared(), "reads_pending and .* are True or False, got .*Undeclared inherit from"),
+        (Misdeclared(), "whose is_model is True or False, got .*Misdeclared inherit from thomax"),
+        (Inherited, "needs a policy such as STOBNTSLinear.*pass an instance"),
+        ("STOBNTS", "needs a policy such as STOBNTSLinear"),
+    ],
+    ids=["undeclared", "misdeclared", "class", "name"],
+)
+def test_what_is_no_policy_is_told_what_one_is(policy, sentence):
+    with pytest.raises(TypeError, match=f"^Optimizer .*{sentence}"):
+        tx.Optimizer(SPACES["float"], policy, seed=0)
+
+
+def test_a_class_that_inherits_from_policy_declares_only_what_differs():
+    policy = tx.Optimizer(SPACES["float"], Inherited(), seed=0).policy
+    assert policy.reads_pending
+    assert policy.is_model

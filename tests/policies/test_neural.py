@@ -149,7 +149,7 @@ def test_pending_points_lower_the_variance_and_leave_the_mean(variance):
 
 def test_asking_one_by_one_gives_different_points():
     assert NeuralUCB.reads_pending
-    assert not getattr(NeuralTS, "reads_pending", False)
+    assert not NeuralTS.reads_pending
     space = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
     found, data = np.zeros((0, 2)), toy(6)
     for _ in range(3):

@@ -23,6 +23,7 @@ from thomax.model.posterior import mean_and_covariance, unperturbed_covariance
 from thomax.model.prior import lift
 from thomax.model.targets import standardise
 from thomax.model.training import train_linear
+from thomax.policies.base import FunctionPolicy
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.parameters import Float
@@ -397,7 +398,5 @@ def test_a_search_follows_what_a_model_takes_for_noise():
 
 
 def test_a_policy_that_is_a_function_is_its_own_model():
-    def policy(keys, data):
-        return None
-
-    assert belief_policy(policy, SQUARE) is policy
+    policy = FunctionPolicy(lambda keys, data: None)
+    assert belief_policy(policy, SQUARE) == policy

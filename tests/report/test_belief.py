@@ -7,6 +7,7 @@ import pytest
 from reading import SMALL, tell_all
 
 from thomax import GPUCB, Float, Optimizer, Random, Sobol
+from thomax.policies.base import FunctionPolicy
 from thomax.report.belief import belief_of, model_note
 from thomax.report.writing import snapshot_of
 from thomax.suggest import default_policy
@@ -55,6 +56,6 @@ def test_two_values_are_too_few():
 
 
 def test_a_function_of_ones_own_is_a_policy(search):
-    search.policy = lambda keys, data: lambda x: np.zeros((len(keys), len(x)))
+    search.policy = FunctionPolicy(lambda keys, data: lambda x: np.zeros((len(keys), len(x))))
     belief = belief_of(snapshot_of(search))
     assert belief.values(np.zeros((7, 1))).shape == (belief.count, 7)

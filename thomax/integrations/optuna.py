@@ -37,11 +37,12 @@ from thomax.integrations._optuna_trials import (
 )
 from thomax.keys import make_key, stream
 from thomax.model.data import Data
+from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.search.settings import Search
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.spelling import spell_checked
-from thomax.suggest import Policy, default_policy, suggest
+from thomax.suggest import default_policy, suggest
 from thomax.user_warnings import warn
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
@@ -76,7 +77,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        policy: Policy | None = None,
+        policy: Policy | PolicyFunction | None = None,
         n_startup_trials: int | None = None,
         pool: Pool | None = None,
         pool_parameter: str = "index",
@@ -85,18 +86,13 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         search: Search | None = None,
         warn_independent_sampling: bool = True,
     ) -> None:
-        if policy is not None and (isinstance(policy, type) or not callable(policy)):
-            raise TypeError(
-                f"ThomaxSampler needs a policy such as STOBNTSLinear(), got {policy!r}: "
-                "pass an instance, or a function of keys and data."
-            )
         if pool is not None and not isinstance(pool, Pool):
             raise TypeError(f"ThomaxSampler needs pool to be a Pool, got {pool!r}: use Pool(...).")
         if search is not None and not isinstance(search, Search):
             raise TypeError(f"ThomaxSampler needs search to be a Search, got {search!r}.")
         if n_startup_trials is not None:
             n_startup_trials = _whole("n_startup_trials", n_startup_trials, least=0)
-        self.policy = policy
+        self.policy = None if policy is None else as_policy(policy, "ThomaxSampler")
         self.n_startup_trials = n_startup_trials
         self.batch = _whole("batch", batch, least=1)
         self.seed = secrets.randbits(32) if seed is None else _whole("seed", seed)
@@ -223,7 +219,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         key = (view.space, data.x.tobytes(), data.y.tobytes())
         points = [p for p in self._ahead[1] if p not in exclude] if self._ahead[0] == key else []
         # A policy that reads pending points has to see those of its own batch.
-        n = 1 if getattr(policy, "reads_pending", False) else self.batch
+        n = 1 if policy.reads_pending else self.batch
         first, *rest = points or self._points(policy, view, data, n, number, exclude)
         self._ahead = key, rest
         return first

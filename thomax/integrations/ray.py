@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thomax.optimizer import Optimizer
+from thomax.policies.base import Policy, PolicyFunction
 from thomax.search.settings import Search
 from thomax.space.parameters import python_scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
-from thomax.suggest import Policy
 from thomax.user_warnings import warn
 
 try:
@@ -66,7 +66,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         space: Space | Pool | Mapping[str, Any] | None = None,
         metric: str | None = None,
         mode: str | None = None,
-        policy: Policy | None = None,
+        policy: Policy | PolicyFunction | None = None,
         seed: int | None = None,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         initial: int | Literal["uncertainty"] | None = None,

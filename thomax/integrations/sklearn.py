@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from thomax.optimizer import Optimizer
+from thomax.policies.base import Policy, PolicyFunction
 from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
-from thomax.suggest import Policy
 from thomax.user_warnings import warn
 
 try:
@@ -62,7 +62,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         *,
         n_trials: int = 32,
         batch: int = 4,
-        policy: Policy | None = None,
+        policy: Policy | PolicyFunction | None = None,
         initial: int | Literal["uncertainty"] | None = None,
         metric: str | None = None,
         random_state: Any = None,

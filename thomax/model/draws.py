@@ -5,10 +5,11 @@ serves every later draw of the same sizes. Leading axes of all arrays are the B 
 Inside, draws live on the standardised scale; called, they answer in the objective's units.
 """
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Protocol, Self, TypedDict, TypeVar
 
 import jax
 import numpy as np
@@ -19,10 +20,15 @@ from thomax.model.networks import Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import lift
 from thomax.model.targets import unwarped
+from thomax.model.training import Certificate
+from thomax.types import Array
 
 _LARGEST = np.finfo(np.float64).max
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
 CHUNK = 4096  # points evaluated at once
+
+
+T = TypeVar("T")
 
 
 class Score(Protocol):
@@ -33,13 +39,37 @@ class Score(Protocol):
     cannot be called is taken to have those units already.
     """
 
-    def values(self, x: Any) -> Any:
-        """Evaluate one function of the batch at points (N, ...); compiled by the caller."""
+    @abstractmethod
+    def values(self, x: Array, /) -> Array:
+        """Evaluate one function of the batch at points (N, ...), by operations of JAX.
+
+        The caller maps it over the batch, differentiates and compiles it.
+        """
+
+
+class Units(TypedDict):
+    """The fields of a draw that lead back to the objective's units, as keyword arguments."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    lifting: np.ndarray | None
+    warping: np.ndarray | None
+    single: bool
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The way back to the objective's units, shared by all draws."""
+class Draw(Score):
+    """B functions on the standardised scale, and the way back to the objective's units.
+
+    Args:
+        centre: What is added in the end, (B,).
+        scale: What multiplies the standardised values, (B,).
+        lifting: Scales of the inputs before they are lifted to a sphere, (B, d); None if they
+            are not lifted.
+        single: Whether a single key was given, so that calls return (N,) instead of (B, N).
+        warping: Power, shift and spread of the targets' transform, (B, 3); None if they were not
+            transformed.
+    """
 
     centre: np.ndarray
     scale: np.ndarray
@@ -58,12 +88,13 @@ class Draw:
         return found[0] if self.single else found
 
     def __repr__(self) -> str:
-        shape = getattr(self.centre, "shape", ())
+        # Arrays of any shape, and no arrays at all, are in a draw that JAX is mapping over.
+        shape = np.shape(self.centre)
         what = "single" if self.single else f"batch={shape[0] if shape else 1}"
-        network = getattr(self, "network", None)
+        network = vars(self).get("network")
         return f"{type(self).__name__}({what}{'' if network is None else f', network={network}'})"
 
-    def inputs(self, x: Any) -> Any:
+    def inputs(self, x: Array) -> Array:
         """Return points as the network sees them."""
         return x if self.lifting is None else lift(x, self.lifting)
 
@@ -72,7 +103,7 @@ class Draw:
         return replace(self, single=single)
 
 
-def _register(*fields: str) -> Any:
+def _register(*fields: str) -> Callable[[type[T]], type[T]]:
     return partial(
         jax.tree_util.register_dataclass,
         data_fields=[*DRAW_FIELDS, *fields],
@@ -90,7 +121,7 @@ class LinearDraw(Draw):
     theta0_prime: np.ndarray
     beta: np.ndarray
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one draw on the standardised scale."""
         return self.beta * _tangent(self.network, self.theta0_prime, self.theta, self.inputs(x))
 
@@ -105,9 +136,9 @@ class NeuralDraw(Draw):
     theta0: np.ndarray
     theta0_prime: np.ndarray
     beta: np.ndarray
-    certificate: Any
+    certificate: Certificate
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one draw on the standardised scale."""
         x = self.inputs(x)
         delta = _tangent(self.network, self.theta0, self.theta0_prime, x)
@@ -131,7 +162,7 @@ class PathwiseDraw(Draw):
     x: np.ndarray
     weights: np.ndarray
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one draw on the standardised scale."""
         x = self.inputs(x)
         prior = _tangent(self.network, self.theta0_prime, self.theta, x)
@@ -139,23 +170,23 @@ class PathwiseDraw(Draw):
         return self.beta * (prior + update.astype(prior.dtype))
 
 
-def _tangent(network: Network, theta: Any, v: Any, x: Any) -> Any:
+def _tangent(network: Network, theta: Array, v: Array, x: Array) -> Array:
     return jax.jvp(lambda t: network.apply(t, x), (theta,), (v,))[1]
 
 
 @compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _shared_points(score: Any, x: Any) -> Any:
+def _shared_points(score: Score, x: Array) -> Array:
     return jax.vmap(lambda s: s.values(x))(score)
 
 
 @compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _own_points(score: Any, x: Any) -> Any:
+def _own_points(score: Score, x: Array) -> Array:
     return jax.vmap(lambda s, z: s.values(z))(score, x)
 
 
 @compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _own_gradients(score: Any, x: Any) -> Any:
-    def total(s: Any, z: Any) -> Any:
+def _own_gradients(score: Score, x: Array) -> tuple[Array, Array]:
+    def total(s: Score, z: Array) -> tuple[Array, Array]:
         values = s.values(z)
         return values.sum(), values
 
@@ -163,7 +194,7 @@ def _own_gradients(score: Any, x: Any) -> Any:
     return values, gradients
 
 
-def batch_size(score: Any) -> int:
+def batch_size(score: Score) -> int:
     """Return how many functions a score holds."""
     leaves = jax.tree.leaves(score)
     has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
@@ -175,29 +206,31 @@ def batch_size(score: Any) -> int:
     return len(leaves[0])
 
 
-def in_units(score: Any, x: np.ndarray) -> np.ndarray:
+def in_units(score: Score, x: np.ndarray) -> np.ndarray:
     """Evaluate all functions of a score in the objective's units: (B, N)."""
     found = score(x) if callable(score) else evaluate(score, np.asarray(x, np.float32))
     return np.asarray(found, np.float64)
 
 
-def evaluate(score: Any, x: np.ndarray) -> np.ndarray:
+def evaluate(score: Score, x: np.ndarray) -> np.ndarray:
     """Evaluate B draws on the standardised scale at shared points (N, ...): (B, N) float64."""
     return _chunked(_shared_points, score, x, axis=0)
 
 
-def evaluate_own(score: Any, x: np.ndarray) -> np.ndarray:
+def evaluate_own(score: Score, x: np.ndarray) -> np.ndarray:
     """Evaluate each draw at its own points (B, N, ...): (B, N) float64."""
     return _chunked(_own_points, score, x, axis=1)
 
 
-def value_and_gradient(score: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def value_and_gradient(score: Score, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values (B, N) and gradients (B, N, d) of each draw at its own points."""
     values, gradients = _own_gradients(score, x)
     return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 
 
-def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
+def _chunked(
+    function: Callable[[Score, Array], Array], score: Score, x: np.ndarray, axis: int
+) -> np.ndarray:
     """Evaluate a bounded number of points at a time, in few shapes."""
     found = []
     for start in range(0, x.shape[axis], CHUNK):

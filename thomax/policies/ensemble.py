@@ -26,6 +26,7 @@ from thomax.model.networks import MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import default_prior
 from thomax.model.training import Problem, gradient_descent, train
+from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
 _THETA0 = 1  # the stream of a key
@@ -53,7 +54,7 @@ class Member(Draw):
 
 @spell_checked
 @dataclass(frozen=True)
-class DeepEnsemble:
+class DeepEnsemble(Policy):
     """Train one network a key, each from its own random start, to fit the data.
 
     Training is damped Gauss-Newton (`steps` at most) and polishing (`polish` iterations at most),

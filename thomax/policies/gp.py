@@ -35,6 +35,7 @@ from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
 from thomax.model.tangents import push
 from thomax.model.targets import Standardised
+from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
 Schedule: TypeAlias = float | Callable[[int], float]
@@ -45,7 +46,7 @@ _SMALLEST_VARIANCE = 1e-12  # where the derivative of the root is cut
 
 @spell_checked
 @dataclass(frozen=True)
-class GPTS:
+class GPTS(Policy):
     """Draw from a Gaussian process posterior: Thompson sampling, a batch by independent draws.
 
     A draw is a prior draw of `prior_features` random features (of a network that wide for the
@@ -151,7 +152,7 @@ class GPTS:
 
 @spell_checked
 @dataclass(frozen=True)
-class GPUCB:
+class GPUCB(Policy):
     """Score by the posterior's mean plus `kappa` standard deviations.
 
     Pending points are hallucinated: they shrink the deviation but leave the mean (GP-BUCB,

@@ -37,6 +37,7 @@ from thomax.model.posterior import Factor
 from thomax.model.prior import Prior, default_prior, fit_prior
 from thomax.model.targets import Standardised
 from thomax.model.training import Problem, gradient_descent, train
+from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
 _THETA0, _NOISE = 1, 2  # the streams of a key
@@ -135,7 +136,7 @@ class NeuralScore(Draw):
 
 
 @dataclass(frozen=True)
-class _Neural:
+class _Neural(Policy):
     """What Neural UCB and Neural TS have in common: all but the noise."""
 
     network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen

@@ -12,6 +12,7 @@ from thomax.keys import Key, as_keys, noise_words, white_noise
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
+from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
@@ -51,7 +52,7 @@ class TargetScore(Draw):
 
 @spell_checked
 @dataclass(frozen=True)
-class Random:
+class Random(Policy):
     """Score by white noise: the best of some points is one of them, uniformly at random.
 
     Example:
@@ -73,7 +74,7 @@ class Random:
 
 @spell_checked
 @dataclass(frozen=True)
-class Sobol:
+class Sobol(Policy):
     """Score by closeness to a point of a scrambled Sobol sequence in the cube [-1, 1]^d.
 
     The key's seed scrambles the sequence and the key's number is the index into it, so that the

@@ -32,6 +32,7 @@ from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit
 from thomax.model.tangents import push
 from thomax.model.targets import Standardised
 from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
+from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
 Beta: TypeAlias = float | Callable[[int], float]
@@ -43,7 +44,7 @@ _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 
 @dataclass(frozen=True)
-class _SampleThenOptimise:
+class _SampleThenOptimise(Policy):
     """What both algorithms have in common: the settings of STOBNTSLinear."""
 
     network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen

@@ -13,7 +13,7 @@ from thomax.model.draws import Score, in_units
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.storage.snapshot import Snapshot
-from thomax.suggest import belief_policy, default_policy, models_objective
+from thomax.suggest import belief_policy, default_policy
 
 FEWEST_VALUES = 3
 _DRAWS, _FEW_DRAWS = 64, 16
@@ -71,7 +71,7 @@ def model_note(snapshot: Snapshot) -> str:
             "A journal does not say which policy proposed its trials: "
             "the model here is the default one."
         )
-    if not models_objective(snapshot.policy):
+    if not snapshot.policy.is_model:
         name = type(snapshot.policy).__name__
         return f"{name} has no posterior draws: the model here is the default one."
     return ""

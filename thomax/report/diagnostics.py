@@ -12,11 +12,12 @@ import numpy as np
 from thomax.keys import make_keys
 from thomax.model.data import Data
 from thomax.model.prior import Prior
+from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.snapshot import Snapshot
-from thomax.suggest import Policy, default_policy, suggest
+from thomax.suggest import default_policy, suggest
 
 _DRAWS = 3
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from thomax.model.data import Data
+    from thomax.policies.base import Policy
     from thomax.search.settings import Search
     from thomax.space.pool import Pool
     from thomax.space.space import Space
-    from thomax.suggest import Policy
 
 Batches = list[list[int]]
 
