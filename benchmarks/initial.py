@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compare.ranking import ranks
-from benchmarks.runner import append_record, in_processes, records
+from benchmarks.runner import NOISE, append_record, in_processes, records
 from benchmarks.statistics import Scale
 from benchmarks.tasks.registry import task
 from thomax import Optimizer
@@ -35,7 +35,6 @@ DESIGNS = {
 POOL = 10  # parameters that a pool counts for
 BATCH, BATCHES, SEEDS = 4, 12, 10
 AFTER = (12, 24, 36, 48)
-NOISE = 22  # the stream of a trial's key
 
 
 def searched(job):

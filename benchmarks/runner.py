@@ -31,7 +31,9 @@ from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.space import Space
 from thomax.storage.trial import Trial
 
-_STARTS, _NOISE, _OPTIMISER = 21, 22, 23  # the streams of a run's seed
+# The streams of a run's seed. A report has two of these numbers too (`thomax.keys.Stream`), but
+# no part in a benchmark.
+STARTS, NOISE, OPTIMISER = 21, 22, 23
 TaskMaker = Callable[[str, int], Problem]
 
 
@@ -85,7 +87,7 @@ def perform(run: Run, problem: Problem, journal: Path | None = None) -> dict[str
 def _optimizer(
     seed: int, method: Method, problem: Problem, journal: Path | None
 ) -> Optimizer | Session:
-    own_seed = int(_generator(seed, _OPTIMISER).integers(2**31))
+    own_seed = int(_generator(seed, OPTIMISER).integers(2**31))
     space = problem.space
     if method.name in RIVALS:
         return Session(make_rival(method.name, space, own_seed), space)
@@ -133,7 +135,7 @@ def _generator(seed: int, purpose: int) -> np.random.Generator:
 def _starts(seed: int, problem: Problem) -> list[Params]:
     if problem.starts is not None:
         return problem.starts(seed)
-    rng = _generator(seed, _STARTS)
+    rng = _generator(seed, STARTS)
     space = problem.space
     if isinstance(space, Space) and not space.is_finite:
         return space.decode(space.sample(rng, problem.initial))
@@ -147,7 +149,7 @@ def _start_values(problem: Problem, seed: int) -> list[float]:
 
 
 def _evaluate(problem: Problem, params: Params, seed: int, number: int) -> float:
-    return problem.objective(params, stream(make_key(seed, number), _NOISE))
+    return problem.objective(params, stream(make_key(seed, number), NOISE))
 
 
 def run_all(

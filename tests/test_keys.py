@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from thomax.keys import as_keys, make_key, make_keys, normals, stream
+from thomax.keys import Stream, as_keys, make_key, make_keys, normals, stream
 
 
 def test_a_stream_depends_on_seed_number_and_purpose_only():
@@ -12,8 +12,20 @@ def test_a_stream_depends_on_seed_number_and_purpose_only():
         assert not np.isclose(a, other.standard_normal(5)).any()
 
 
+def test_the_numbers_of_streams_never_change():
+    """Every result of every seed depends on them, and on none being used for two things."""
+    numbers = {name: int(purpose) for name, purpose in Stream.__members__.items()}
+    assert numbers == {
+        "RANDOM_SCORE": 0, "THETA0": 1, "THETA0_PRIME": 2, "NEURAL_TS_NOISE": 2, "EPS": 3,
+        "FREQUENCIES": 4, "TAILS": 5, "INITIAL_DESIGN": 11, "SEARCH": 12, "OPTUNA_CHOICE": 13,
+        "REPORT_POINTS": 21, "REPORT_CANDIDATES": 22, "FAILURES": 31,
+    }  # fmt: skip
+    plain = stream(make_key(1, 2), 12).standard_normal(5)
+    np.testing.assert_array_equal(stream(make_key(1, 2), Stream.SEARCH).standard_normal(5), plain)
+
+
 def test_streams_of_neighbouring_keys_are_uncorrelated():
-    draws = normals(make_keys(0, 50), 4000)
+    draws = normals(make_keys(0, 50), 4000, Stream.EPS)
     correlations = np.corrcoef(draws)[np.triu_indices(50, 1)]
     assert np.abs(correlations).max() < 4.5 / np.sqrt(4000)  # 1225 pairs
     assert abs(draws.var() - 1) < 4 * np.sqrt(2 / draws.size)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thomax.keys import make_key, stream
+from thomax.keys import Stream, make_key, stream
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import variance
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
@@ -20,7 +20,6 @@ from thomax.space.space import Space
 Params = dict[str, Any]
 Covariance = Callable[[np.ndarray], np.ndarray]
 
-_PURPOSE = 11  # the stream of a trial's key
 _CANDIDATES = 1000
 _TRIES = 50  # at a random point that the constraint allows
 _LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
@@ -69,7 +68,7 @@ def quasi_random_point(
     the constraint refuses nearly all.
     """
     if isinstance(space, Pool):
-        walk = stream(make_key(seed), _PURPOSE).permutation(space.size)
+        walk = stream(make_key(seed), Stream.INITIAL_DESIGN).permutation(space.size)
         order = np.roll(walk, -(number % space.size))
         return _first(space.params([int(i)])[0] for i in order if i not in seen)
     found = _first(
@@ -97,7 +96,7 @@ def most_uncertain_point(
 
     This is uncertainty sampling, the initial stage of the paper's Theorem 1, on random candidates.
     """
-    rng = stream(make_key(seed, number), _PURPOSE)
+    rng = stream(make_key(seed, number), Stream.INITIAL_DESIGN)
     known = space.encode(before) if before else np.zeros((0, *space.shape))
     if isinstance(space, Pool):
         positions = rng.choice(space.size, min(_CANDIDATES, space.size), replace=False).tolist()
@@ -125,7 +124,7 @@ def _attempts(space: Space, seed: int, number: int, before: ArrayLike) -> Iterat
     if number < _LONGEST and space.dimension <= MOST_DIMENSIONS:
         row = space.spread(sobol_point(space.dimension, seed % 2**63, number)[None])
         yield row[space.satisfies(row)]
-    rng = stream(make_key(seed, number), _PURPOSE)
+    rng = stream(make_key(seed, number), Stream.INITIAL_DESIGN)
     yield space.sample(rng, 100, tries=100 * _TRIES, known=before)
     if space.can_be_listed:
         yield from (rows for _, rows in space.chunks(_CANDIDATES))

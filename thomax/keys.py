@@ -1,18 +1,20 @@
 """Random streams: every random number of thomax is a pure function of a key.
 
-A key is two unsigned 64-bit words, (seed, number), and a batch of B keys is an array (B, 2).
-Streams come from NumPy: drawing a million Gaussians costs a few milliseconds and, unlike
-`jax.random` under `vmap`, no compilation.
+A key is two unsigned 64-bit words, (seed, number), and a batch of B keys is an array (B, 2). What
+else one key is used for is told apart by `Stream`. Streams come from NumPy: drawing a million
+Gaussians costs a few milliseconds and, unlike `jax.random` under `vmap`, no compilation.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from enum import IntEnum
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from thomax.compilation import own_settings
+from thomax.types import Array
 
 Key: TypeAlias = "int | Sequence[int] | np.ndarray | jax.Array"
 
@@ -20,10 +22,36 @@ NO_TRIAL = 2**63  # from here on numbers belong to no trial of a run
 _WORD = 2**64
 
 
-def make_key(seed: int, number: int = 0) -> np.ndarray:
-    """Build the key of one draw, for example of trial `number` of a run with this seed.
+class Stream(IntEnum):
+    """What random numbers of a key are for: streams of different numbers are independent.
 
-    Example:
+    A number must never change: it would change the results of every seed. Two purposes may share
+    one only if no search uses both with the same key.
+    """
+
+    RANDOM_SCORE = 0  # white noise of Random
+    THETA0 = 1  # initial parameters of a network, weights of random features
+    THETA0_PRIME = 2  # the second draw of parameters in Algorithms 1 and 2
+    NEURAL_TS_NOISE = 2  # noise of Neural TS, which has no second draw of parameters
+    EPS = 3  # observation noise added to the targets of a draw
+    FREQUENCIES = 4  # of random Fourier features
+    TAILS = 5  # divisors that give the frequencies of a Matern kernel their tails
+    INITIAL_DESIGN = 11  # points before the policy takes over
+    SEARCH = 12  # candidates and starts of the search for the maxima
+    OPTUNA_CHOICE = 13  # which of several points a process of an Optuna study takes
+    REPORT_POINTS = 21  # where the report averages over the space
+    REPORT_CANDIDATES = 22  # which candidates of a large pool the report shows
+    FAILURES = 31  # chains of the model of failures
+
+
+def make_key(seed: int, number: int = 0) -> np.ndarray:
+    """Build the key of one draw.
+
+    Args:
+        seed: The seed of the run.
+        number: The number of the draw, for example that of the trial it is for.
+
+    Examples:
         >>> make_key(7, 3).tolist()
         [7, 3]
     """
@@ -31,9 +59,14 @@ def make_key(seed: int, number: int = 0) -> np.ndarray:
 
 
 def make_keys(seed: int, count: int, first: int = 0) -> np.ndarray:
-    """Build `count` keys with consecutive numbers, one for each draw of a batch.
+    """Build keys with consecutive numbers, one for each draw of a batch.
 
-    Example:
+    Args:
+        seed: The seed of the run.
+        count: How many keys.
+        first: The number of the first one.
+
+    Examples:
         >>> make_keys(7, 2, first=3).tolist()
         [[7, 3], [7, 4]]
     """
@@ -43,13 +76,13 @@ def make_keys(seed: int, count: int, first: int = 0) -> np.ndarray:
 def as_keys(key: Key) -> tuple[np.ndarray, bool]:
     """Return keys as an array (B, 2), and whether a single one was given.
 
-    Accepts an integer seed, one key (2,), a batch of keys (B, 2), and JAX's own keys.
+    Args:
+        key: An integer seed, one key (2,), a batch of keys (B, 2), or keys of JAX.
     """
-    words: Any = key
     with own_settings():
-        if isinstance(words, jax.Array) and jnp.issubdtype(words.dtype, jax.dtypes.prng_key):
-            words = jax.random.key_data(words)
-        words = np.asarray(words)
+        if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+            key = jax.random.key_data(key)
+        words = np.asarray(key)
     if words.dtype.kind not in "ui":
         raise TypeError(f"A key must hold integers, got {words.dtype}: use thomax.make_key(seed).")
     if words.ndim == 0:
@@ -62,33 +95,55 @@ def as_keys(key: Key) -> tuple[np.ndarray, bool]:
     return np.atleast_2d(words).astype(np.uint64), words.ndim == 1
 
 
-def stream(key: np.ndarray, purpose: int = 0) -> np.random.Generator:
-    """Open the random stream of one key; different purposes are independent."""
+def stream(key: np.ndarray, purpose: int) -> np.random.Generator:
+    """Open a random stream of one key.
+
+    Args:
+        key: The key, (2,).
+        purpose: A `Stream`, or a number of one's own that is not among them.
+    """
     seed, number = (int(word) for word in key)
     # SeedSequence hashes its words; SFC64 is NumPy's fastest generator of normals.
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, number, purpose])))
+    return np.random.Generator(
+        np.random.SFC64(np.random.SeedSequence([seed, number, int(purpose)]))
+    )
 
 
-def normals(keys: np.ndarray, size: int, purpose: int = 0) -> np.ndarray:
-    """Draw `size` standard normals for every key, as float32 (B, size)."""
+def normals(keys: np.ndarray, size: int, purpose: int) -> np.ndarray:
+    """Draw standard normals for every key, as float32 (B, size).
+
+    Args:
+        keys: The keys, (B, 2).
+        size: How many numbers for each key.
+        purpose: As for `stream`.
+    """
     return np.stack([stream(k, purpose).standard_normal(size, np.float32) for k in keys])
 
 
-def noise_words(keys: np.ndarray, purpose: int = 0) -> np.ndarray:
-    """Return two 32-bit words for every key, (B, 2): the seeds of `white_noise`."""
+def noise_words(keys: np.ndarray, purpose: int) -> np.ndarray:
+    """Return two 32-bit words for every key, (B, 2): the seeds of `white_noise`.
+
+    Args:
+        keys: The keys, (B, 2).
+        purpose: As for `stream`.
+    """
     return np.stack([stream(k, purpose).integers(2**32, size=2, dtype=np.uint32) for k in keys])
 
 
-def white_noise(words: Any, x: Any) -> Any:
+def white_noise(words: Array, x: Array) -> Array:
     """Return a standard normal for every point: a pure function of a key's words and of x.
 
     Threefry folds the bits of one coordinate after another into the key. It has no gradient.
+
+    Args:
+        words: Two 32-bit words from `noise_words`, (2,).
+        x: Points (N, ...).
     """
     flat = jax.lax.stop_gradient(x.reshape(len(x), -1)).astype(jnp.float32)
     bits = jax.lax.bitcast_convert_type(jnp.where(flat == 0, 0.0, flat), jnp.uint32)  # -0 is 0
-    key = jax.random.wrap_key_data(words, impl="threefry2x32")
+    key = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
-    def fold(keys: Any, column: Any) -> tuple[Any, None]:
+    def fold(keys: jax.Array, column: jax.Array) -> tuple[jax.Array, None]:
         return jax.vmap(jax.random.fold_in)(keys, column), None
 
     keys = jax.lax.scan(fold, jnp.broadcast_to(key, len(x)), bits.T)[0]

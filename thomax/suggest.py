@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thomax.keys import NO_TRIAL, make_key, make_keys, stream
+from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.data import Data
 from thomax.model.failures import avoid_failures
 from thomax.policies.base import Policy
@@ -22,7 +22,6 @@ from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.types import Params, ParamsLike
 
-_SEARCH = 12  # the stream of a key that the maximiser uses
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
 _ANY_NOISE_STD = 1.0  # in units of the function's amplitude
@@ -53,7 +52,7 @@ def suggest(
         # As long as nothing is told the search looks at the same points: then asking for n
         # trials at once or one by one is the same, up to the accuracy of the search (a draw
         # alone is climbed from more points).
-        stream(make_key(seed, len(data)), _SEARCH),
+        stream(make_key(seed, len(data)), Stream.SEARCH),
         score,
         space,
         search=search or Search(),

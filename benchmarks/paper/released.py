@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from thomax.keys import as_keys, make_keys, normals
+from thomax.keys import Stream, as_keys, make_keys, normals
 from thomax.model.data import Data
 from thomax.model.draws import LinearDraw
 from thomax.model.kernels import empirical_ntk
@@ -26,7 +26,6 @@ from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 
 _FROZEN_SEED = 10  # any number: what matters is that it never changes
-_THETA0, _THETA0_PRIME = 1, 2  # the streams of a key, as in the policies
 STEPS = 10_000
 RELATIVE_RATE = 0.23  # learning rate times largest eigenvalue, measured on the released code
 
@@ -68,7 +67,10 @@ class UnconvergedLinear(STOBNTSLinear):
 
     def _draw(self, keys: np.ndarray, known: Any) -> LinearDraw:
         p = self.network.size(known.x.shape[1:])
-        theta0_prime, theta = normals(keys, p, _THETA0_PRIME), normals(keys, p, _THETA0)
+        theta0_prime, theta = (
+            normals(keys, p, Stream.THETA0_PRIME),
+            normals(keys, p, Stream.THETA0),
+        )
         if known.n:
             start = np.asarray(push(self.network, theta0_prime, theta, known.x), np.float64)
             residual = known.targets(keys) - start[:, : known.n]

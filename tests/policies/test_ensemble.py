@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toys import EDGES, toy
 
-from thomax.keys import make_key, make_keys, normals
+from thomax.keys import Stream, make_key, make_keys, normals
 from thomax.model import tangents, training
 from thomax.model.data import Data
 from thomax.model.networks import CNN, MLP, Custom
@@ -43,7 +43,7 @@ def test_members_are_trained_by_the_papers_gradient_descent_if_asked():
     data, policy = toy(5), DeepEnsemble(
         MLP(1, 8, "erf"), lift_to_sphere=False, standardise=False, descent=(20, 0.1)
     )  # fmt: skip
-    theta = normals(make_keys(0, 1), policy.network.size((2,)), 1)[0]
+    theta = normals(make_keys(0, 1), policy.network.size((2,)), Stream.THETA0)[0]
 
     def loss(t):
         return jnp.mean((policy.network.apply(t, data.x) - data.y.astype(np.float32)) ** 2)

@@ -35,7 +35,7 @@ from thomax.integrations._optuna_trials import (
     read_trials,
     record_fallback,
 )
-from thomax.keys import make_key, stream
+from thomax.keys import Stream, make_key, stream
 from thomax.model.data import Data
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.search.settings import Search
@@ -47,7 +47,6 @@ from thomax.user_warnings import warn
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
 _SPREAD = 4  # draws of which a worker that has given up a point takes any
-_CHOICE = 13  # the stream of a trial's key
 
 
 class ThomaxSampler(BaseSampler):  # type: ignore[misc]
@@ -158,7 +157,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         trials = read_trials(study)
         view = self._pool_view or SpaceView.of(search_space, trials)
         history = history_of(study, trials, view, trial.number)
-        rng = stream(make_key(self.seed, trial.number), _CHOICE)
+        rng = stream(make_key(self.seed, trial.number), Stream.OPTUNA_CHOICE)
         params: dict[str, Any] = {}
         for attempt in range(_ATTEMPTS):
             # Once every point has been proposed, all may be proposed again.

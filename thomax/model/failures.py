@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit, log_ndtr, logit, logsumexp
 
-from thomax.keys import stream
+from thomax.keys import Stream, stream
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import Score, batch_size
@@ -37,7 +37,6 @@ from thomax.model.networks import MLP
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import Prior, lift
 
-_CHAINS = 31  # the stream of a key
 _NETWORK = MLP(activation="erf")
 _SCALE = 0.5  # of the inputs, as in thomax.model.prior: regions are large and simple
 _MEAN = 0.5  # of g under the prior: most points are feasible
@@ -152,7 +151,7 @@ def fit_feasibility(
     std = math.sqrt(float(K[0, 0]))  # the same at all points of the sphere
     L = np.linalg.cholesky(K / std**2 + _JITTER * np.eye(n))
     with small_matrices(n):
-        g = sample_latent(stream(key, _CHAINS), L, succeeded)
+        g = sample_latent(stream(key, Stream.FAILURES), L, succeeded)
     root = np.linalg.inv(L) / std
     found = Feasibility(
         kernel,

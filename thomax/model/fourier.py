@@ -19,12 +19,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.keys import normals, stream
+from thomax.keys import Stream, normals, stream
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import SE, Matern52
 from thomax.model.posterior import Factor
 
-_FREQUENCIES, _TAILS = 4, 5  # the streams of a key
 _MATERN52_DOF = 5  # 2 nu
 
 
@@ -34,9 +33,9 @@ def draw_frequencies(keys: np.ndarray, kernel: SE | Matern52, pairs: int, d: int
     It is Gaussian for SE and a multivariate Student-t for Matern: a Gaussian divided by the root
     of a mean of squares, the same in all dimensions.
     """
-    omega = normals(keys, pairs * d, _FREQUENCIES).reshape(len(keys), pairs, d)
+    omega = normals(keys, pairs * d, Stream.FREQUENCIES).reshape(len(keys), pairs, d)
     if isinstance(kernel, Matern52):
-        squares = [stream(key, _TAILS).chisquare(_MATERN52_DOF, (pairs, 1)) for key in keys]
+        squares = [stream(key, Stream.TAILS).chisquare(_MATERN52_DOF, (pairs, 1)) for key in keys]
         omega = omega / np.sqrt(np.stack(squares) / _MATERN52_DOF)
     return np.asarray(omega / np.asarray(kernel.length_scale), np.float32)
 

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from thomax.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
-from thomax.keys import Key, as_keys, normals
+from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
@@ -29,7 +29,6 @@ from thomax.model.training import Problem, gradient_descent, train
 from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
-_THETA0 = 1  # the stream of a key
 _RIDGE = 1e-6  # nothing but a floor under the solves, where points coincide
 _MAX_DENSE = 10_000  # points up to which kernel matrices are formed
 _ROWS_AT_ONCE = 2**14  # members times points that are trained in one go
@@ -111,7 +110,7 @@ class DeepEnsemble(Policy):
         standard = data.targets(self.standardise)
         prior = default_prior(self.network, self.lift_to_sphere, None)
         x = prior.inputs(pad(data.x, padded_size(n, data.x.shape[1:])))
-        theta = normals(keys, self.network.size(x.shape[1:]), _THETA0)
+        theta = normals(keys, self.network.size(x.shape[1:]), Stream.THETA0)
         group = max(1, _ROWS_AT_ONCE // len(x))
         if n:
             with small_matrices(n):

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.checks import FLAG, POSITIVE, at_least, check, whole
-from thomax.keys import Key, as_keys, normals
+from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import evidence
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
@@ -40,7 +40,6 @@ from thomax.spelling import spell_checked
 
 Schedule: TypeAlias = float | Callable[[int], float]
 
-_THETA0, _THETA0_PRIME, _EPS = 1, 2, 3  # the streams of a key; features have two of their own
 _SMALLEST_VARIANCE = 1e-12  # where the derivative of the root is cut
 
 
@@ -125,7 +124,7 @@ class GPTS(Policy):
             model = replace(model, kernel=kernel)
         count = self.features or self.prior_features
         omega = draw_frequencies(keys, kernel, count // 2, d)
-        w = normals(keys, count, _THETA0)
+        w = normals(keys, count, Stream.THETA0)
         targets = model.perturbed_targets(keys)
         update: dict[str, Any] = {"kernel": None, "x": None, "weights": None}
         if self.features is None:
@@ -141,7 +140,10 @@ class GPTS(Policy):
             kernel.depth, self.prior_features, kernel.activation, kernel.w_std, kernel.b_std
         )
         p = network.size(model.x.shape[1:])
-        theta0, theta0_prime = normals(keys, p, _THETA0), normals(keys, p, _THETA0_PRIME)
+        theta0, theta0_prime = (
+            normals(keys, p, Stream.THETA0),
+            normals(keys, p, Stream.THETA0_PRIME),
+        )
         x = pad(model.x.astype(np.float32), padded_size(model.n))
         prior = np.asarray(push(network, theta0_prime, theta0, x), np.float64)[:, : model.n]
         return PathwiseDraw(
@@ -279,7 +281,7 @@ class _Model:
 
     def perturbed_targets(self, keys: np.ndarray) -> np.ndarray:
         """Return the targets of every draw, (B, n), with a draw of the noise."""
-        return self.targets + self.noise_std * normals(keys, self.n, _EPS)
+        return self.targets + self.noise_std * normals(keys, self.n, Stream.EPS)
 
     def factor(self, x: np.ndarray) -> Factor:
         """Factorise A of some points."""

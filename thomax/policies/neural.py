@@ -26,7 +26,7 @@ import numpy as np
 
 from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
 from thomax.compilation import compiled
-from thomax.keys import Key, as_keys, noise_words, normals, white_noise
+from thomax.keys import Key, Stream, as_keys, noise_words, normals, white_noise
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
@@ -40,7 +40,6 @@ from thomax.model.training import Problem, gradient_descent, train
 from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 
-_THETA0, _NOISE = 1, 2  # the streams of a key
 _GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure
 _SMALLEST_VARIANCE = 1e-12  # where the square root still has a derivative
 _pytree = jax.tree_util.register_dataclass
@@ -188,7 +187,7 @@ class _Neural(Policy):
             known = _Known.of(self, data)
             p = self.network.size(known.x.shape[1:])
             starts = np.stack([seeds, np.zeros_like(seeds)], axis=1)
-            theta0 = np.float32(self.start_std) * normals(starts, p, _THETA0)
+            theta0 = np.float32(self.start_std) * normals(starts, p, Stream.THETA0)
             theta = self._train(theta0, known) if known.n else theta0
             variances = [self._variance(t, known) for t in theta]
         shared = {
@@ -200,7 +199,7 @@ class _Neural(Policy):
             **jax.tree.map(lambda z: np.full(len(keys), z), shared), single=single,
             network=self.network, theta=theta[own], theta0=theta0[own] if self.centred else None,
             variance=jax.tree.map(lambda *z: np.stack([z[i] for i in own]), *variances),
-            words=noise_words(keys, _NOISE) if self._noisy else None,
+            words=noise_words(keys, Stream.NEURAL_TS_NOISE) if self._noisy else None,
         )  # fmt: skip
 
     def _train(self, theta0: np.ndarray, known: "_Known") -> np.ndarray:

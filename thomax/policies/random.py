@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.keys import Key, as_keys, noise_words, white_noise
+from thomax.keys import Key, Stream, as_keys, noise_words, white_noise
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
@@ -69,7 +69,7 @@ class Random(Policy):
     def __call__(self, key: Key, data: Data) -> NoiseScore:
         """Return one score for each key."""
         keys, single = as_keys(key)
-        return NoiseScore(**_no_units(keys, single), words=noise_words(keys))
+        return NoiseScore(**_no_units(keys, single), words=noise_words(keys, Stream.RANDOM_SCORE))
 
 
 @spell_checked

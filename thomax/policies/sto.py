@@ -20,7 +20,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, check, whole
-from thomax.keys import Key, as_keys, normals
+from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import posterior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
@@ -37,7 +37,6 @@ from thomax.spelling import spell_checked
 
 Beta: TypeAlias = float | Callable[[int], float]
 
-_THETA0, _THETA0_PRIME, _EPS = 1, 2, 3  # the streams of a key
 _PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
 _MOST_COMPARED = 256  # points whose values are compared to see noise
 _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
@@ -117,8 +116,8 @@ class STOBNTSLinear(_SampleThenOptimise):
 
     def _draw(self, keys: np.ndarray, known: "_Known") -> LinearDraw:
         p = self.network.size(known.x.shape[1:])
-        theta0_prime = normals(keys, p, _THETA0_PRIME)  # Algorithm 2, line 4
-        theta = normals(keys, p, _THETA0)  # Algorithm 2, line 5
+        theta0_prime = normals(keys, p, Stream.THETA0_PRIME)  # Algorithm 2, line 4
+        theta = normals(keys, p, Stream.THETA0)  # Algorithm 2, line 5
         if known.n:  # Algorithm 2, line 6, in closed form
             theta = train_linear(
                 self.network, theta0_prime, theta, known.x, known.targets(keys), known.s2,
@@ -164,8 +163,8 @@ class STOBNTS(_SampleThenOptimise):
     def _draw(self, keys: np.ndarray, known: "_Known") -> NeuralDraw:
         shape = known.x.shape[1:]
         p = self.network.size(shape)
-        theta0 = normals(keys, p, _THETA0)  # Algorithm 1, line 4
-        theta0_prime = normals(keys, p, _THETA0_PRIME)  # Algorithm 1, line 5
+        theta0 = normals(keys, p, Stream.THETA0)  # Algorithm 1, line 4
+        theta0_prime = normals(keys, p, Stream.THETA0_PRIME)  # Algorithm 1, line 5
         theta0_prime[:, self.network.last_layer(shape)] = 0.0
         theta, certificate = theta0, _untrained(len(keys))
         if known.n:
@@ -243,7 +242,7 @@ class _Known:
         targets = np.tile(self.standard.targets / self.gain, (len(keys), 1))
         if not self.perturb:
             return targets
-        return targets + self.prior.noise_std * normals(keys, self.n, _EPS)
+        return targets + self.prior.noise_std * normals(keys, self.n, Stream.EPS)
 
     def units(self, count: int) -> dict[str, Any]:
         """Return the fields of a draw that lead back to the objective's units."""
@@ -307,7 +306,7 @@ def _pathwise(policy: _SampleThenOptimise, keys: np.ndarray, known: _Known) -> P
     kernel = exact_ntk(policy.network)
     network = replace(policy.network, width=policy.prior_width)  # type: ignore[type-var]
     p = network.size(known.x.shape[1:])
-    theta0, theta0_prime = normals(keys, p, _THETA0), normals(keys, p, _THETA0_PRIME)
+    theta0, theta0_prime = normals(keys, p, Stream.THETA0), normals(keys, p, Stream.THETA0_PRIME)
     weights = np.zeros((len(keys), len(known.x)))
     x = known.x.astype(np.float64)
     if known.n:
@@ -327,7 +326,7 @@ def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
     x = default_prior(network, policy.lift_to_sphere, None).inputs(np.asarray(points, np.float32))
     if has_exact_ntk(network):
         return gram(exact_ntk(network), x, x)
-    theta = normals(as_keys(0)[0], network.size(x.shape[1:]), _THETA0_PRIME)[0]
+    theta = normals(as_keys(0)[0], network.size(x.shape[1:]), Stream.THETA0_PRIME)[0]
     return empirical_ntk(network, theta, x)
 
 
@@ -363,7 +362,9 @@ def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarra
     mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, noise_std)
     if not policy.perturb:
         covariance = posterior.unperturbed_covariance(K, k, prior, noise_std)
-    around = posterior.joint_draws(normals(keys, len(new), _EPS), np.zeros(len(new)), covariance)
+    around = posterior.joint_draws(
+        normals(keys, len(new), Stream.EPS), np.zeros(len(new)), covariance
+    )
     draws = known.prior.amplitude * (mean + known.beta * around)
     values = known.standard.values(draws)
     return values[0] if single else values

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from thomax.keys import make_key, stream
+from thomax.keys import Stream, make_key, stream
 from thomax.report.axes import Axis, axis_of, axis_of_values
 from thomax.report.belief import Belief, belief_of, model_note
 from thomax.report.candidates import Candidates, candidates_of, pictures_of
@@ -22,7 +22,6 @@ from thomax.storage.trial import Trial, value_of
 from thomax.suggest import shows_noise
 
 MOST_BEST, MOST_PICTURES = 20, 12
-_RANDOM_POINTS, _RANDOM_CANDIDATES = 21, 22  # streams of the seed's key
 _LONGEST_REASON = 160
 _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 
@@ -81,11 +80,11 @@ def gather(snapshot: Snapshot) -> Content:
     slices: list[Slice] = []
     pairs: list[Pair] = []
     if belief is not None and isinstance(snapshot.space, Space):
-        rng = stream(make_key(snapshot.seed), _RANDOM_POINTS)
+        rng = stream(make_key(snapshot.seed), Stream.REPORT_POINTS)
         importance = importance_of(belief.values, snapshot.space, rng)
         slices, pairs = cuts_of(snapshot, snapshot.space, belief, importance.ranking, preferred)
     if belief is not None and isinstance(snapshot.space, Pool):
-        rng = stream(make_key(snapshot.seed), _RANDOM_CANDIDATES)
+        rng = stream(make_key(snapshot.seed), Stream.REPORT_CANDIDATES)
         candidates = candidates_of(snapshot, snapshot.space, belief, rng)
     best = snapshot.ranked
     images = snapshot.space if isinstance(snapshot.space, Pool) else None
