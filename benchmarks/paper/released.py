@@ -21,8 +21,10 @@ from thomax.model.draws import LinearDraw
 from thomax.model.kernels import empirical_ntk
 from thomax.model.networks import MLP
 from thomax.model.padding import pad
+from thomax.model.prior import Prior
 from thomax.model.tangents import pull, push
 from thomax.policies.base import Policy
+from thomax.policies.prepared import PreparedData
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 
 _FROZEN_SEED = 10  # any number: what matters is that it never changes
@@ -65,7 +67,7 @@ class UnconvergedLinear(STOBNTSLinear):
 
     gradient_steps: int = STEPS
 
-    def _draw(self, keys: np.ndarray, known: Any) -> LinearDraw:
+    def _draw(self, keys: np.ndarray, known: PreparedData[Prior]) -> LinearDraw:
         p = self.network.size(known.x.shape[1:])
         theta0_prime, theta = (
             normals(keys, p, Stream.THETA0_PRIME),
@@ -73,7 +75,7 @@ class UnconvergedLinear(STOBNTSLinear):
         )
         if known.n:
             start = np.asarray(push(self.network, theta0_prime, theta, known.x), np.float64)
-            residual = known.targets(keys) - start[:, : known.n]
+            residual = self._targets(keys, known) - start[:, : known.n]
             x = known.x[: known.n]
             duals = [
                 _after_steps(empirical_ntk(self.network, t, x), r, known.s2, self.gradient_steps)
@@ -82,8 +84,9 @@ class UnconvergedLinear(STOBNTSLinear):
             a = pad(np.array(duals, np.float32), len(known.x), -1)
             theta = theta + np.asarray(pull(self.network, theta0_prime, a, known.x))
         return LinearDraw(
-            **known.units(len(keys)), network=self.network, theta=theta, theta0_prime=theta0_prime
-        )
+            **known.units(len(keys)), network=self.network, theta=theta,
+            theta0_prime=theta0_prime, beta=np.full(len(keys), known.gain, np.float32),
+        )  # fmt: skip
 
 
 def _after_steps(K: np.ndarray, residual: np.ndarray, s2: float, steps: int) -> np.ndarray:

@@ -12,10 +12,9 @@ infinite width (section 4 of Dai et al. 2022).
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypedDict, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -31,14 +30,16 @@ from thomax.model.evidence import GPKernel, KernelName
 from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
 from thomax.model.kernels import NTK, SE, Matern52, gram
 from thomax.model.networks import MLP
-from thomax.model.padding import pad, padded_size
+from thomax.model.padding import pad
 from thomax.model.posterior import Factor
+from thomax.model.prior import Prior
 from thomax.model.tangents import push
-from thomax.model.targets import Standardised
 from thomax.policies.base import Policy
+from thomax.policies.prepared import PreparedData, Schedule, at
 from thomax.spelling import spell_checked
+from thomax.types import Array
 
-Schedule: TypeAlias = float | Callable[[int], float]
+T = TypeVar("T")
 
 _SMALLEST_VARIANCE = 1e-12  # where the derivative of the root is cut
 
@@ -48,17 +49,26 @@ _SMALLEST_VARIANCE = 1e-12  # where the derivative of the root is cut
 class GPTS(Policy):
     """Draw from a Gaussian process posterior: Thompson sampling, a batch by independent draws.
 
-    A draw is a prior draw of `prior_features` random features (of a network that wide for the
-    tangent kernel), plus the exact update by the data. Setting `features` makes the whole process
-    that of so many random features, as in the paper.
+    A draw is a prior draw of random features plus the exact update by the data.
 
-    `kernel` is a name or a kernel. With `fit`, variance, noise (unless `noise_std` is given) and
-    length scales of every dimension maximise the evidence, times weak priors unless `hyperprior`
-    is off; a given kernel is then only the start. The tangent kernel has no length scales.
-    `noise_std` is on the scale of the standardised targets, `standardise=False` leaves targets
-    raw. `beta` multiplies the posterior's standard deviation: a number, or a function of n.
+    Args:
+        kernel: "se", "matern52", "ntk" (the tangent kernel of a wide network), or a kernel, which
+            `fit` takes as its start.
+        fit: Choose variance, noise (unless `noise_std` is given) and length scales of every
+            dimension by the evidence; the tangent kernel has no length scales.
+        noise_std: Standard deviation of the noise on the scale of the standardised targets.
+        features: Make the whole process that of so many random features, as in the paper; None
+            uses them for the prior draw only.
+        beta: What multiplies the posterior's standard deviation: a number, or a function of the
+            number of observations.
+        standardise: Bring the targets to mean zero and unit variance.
+        hyperprior: Multiply the evidence by weak priors of what `fit` chooses.
+        prior_features: Random features of the prior draw; for the tangent kernel the width of
+            the network that it is drawn from.
+        first_length_scale_only: Use the length scale of the first dimension for all of them, as
+            the paper's released code does.
 
-    Example:
+    Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> draws = GPTS()(np.array([[0, 1], [0, 2]]), data)
         >>> draws(np.linspace(-1, 1, 50)[:, None]).shape
@@ -109,60 +119,79 @@ class GPTS(Policy):
         """Return one posterior draw for each key."""
         keys, single = as_keys(key)
         with small_matrices(len(data)):
-            model = _Model.of(self, data, self.beta)
-            draws = self._tangent_draws if isinstance(model.kernel, NTK) else self._fourier_draws
-            return draws(keys, model, model.kernel).as_single(single)
+            known = _prepared(self, data, self.beta)
+            kernel = known.prior.kernel
+            if isinstance(kernel, NTK):
+                return self._tangent_draws(keys, known, kernel).as_single(single)
+            return self._fourier_draws(keys, known, kernel).as_single(single)
 
     def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points before any data, (N, N)."""
+        """Return the prior covariances of points before any data, (N, N).
+
+        Args:
+            points: Encoded points (N, ...).
+        """
         return _covariance(self, points)
 
-    def _fourier_draws(self, keys: np.ndarray, model: "_Model", kernel: Any) -> FourierDraw:
-        d = model.x.shape[1]
+    def _fourier_draws(
+        self, keys: np.ndarray, known: "_Known", kernel: SE | Matern52
+    ) -> FourierDraw:
+        x, d = known.observed.astype(np.float64), known.dimension
         if self.first_length_scale_only:
-            kernel = replace(kernel, length_scale=np.full(d, kernel.length_scale[0]))
-            model = replace(model, kernel=kernel)
+            first = np.asarray(kernel.length_scale)[0]
+            kernel = replace(kernel, length_scale=np.full(d, first))
+            known = replace(known, prior=replace(known.prior, kernel=kernel))
         count = self.features or self.prior_features
         omega = draw_frequencies(keys, kernel, count // 2, d)
         w = normals(keys, count, Stream.THETA0)
-        targets = model.perturbed_targets(keys)
-        update: dict[str, Any] = {"kernel": None, "x": None, "weights": None}
+        targets = known.perturbed_targets(keys)
+        update: _Update = {"kernel": None, "x": None, "weights": None}
         if self.features is None:
-            prior = [feature_matrix(o, model.x) @ v for o, v in zip(omega, w, strict=True)]
-            update = model.update(targets - np.array(prior))
-        elif model.n:
+            prior = [feature_matrix(o, x) @ v for o, v in zip(omega, w, strict=True)]
+            update = _update(known, targets - np.array(prior))
+        elif known.n:
             each = zip(w, omega, targets, strict=True)
-            w = np.array([conditioned(*draw, model.x, model.s2) for draw in each], np.float32)
-        return FourierDraw(**model.units(len(keys)), omega=omega, w=w, **update)
+            w = np.array([conditioned(*draw, x, known.s2) for draw in each], np.float32)
+        beta = _gain(known, len(keys))
+        return FourierDraw(**known.units(len(keys)), beta=beta, omega=omega, w=w, **update)
 
-    def _tangent_draws(self, keys: np.ndarray, model: "_Model", kernel: Any) -> PathwiseDraw:
+    def _tangent_draws(self, keys: np.ndarray, known: "_Known", kernel: NTK) -> PathwiseDraw:
         network = MLP(
             kernel.depth, self.prior_features, kernel.activation, kernel.w_std, kernel.b_std
         )
-        p = network.size(model.x.shape[1:])
+        p = network.size(known.x.shape[1:])
         theta0, theta0_prime = (
             normals(keys, p, Stream.THETA0),
             normals(keys, p, Stream.THETA0_PRIME),
         )
-        x = pad(model.x.astype(np.float32), padded_size(model.n))
-        prior = np.asarray(push(network, theta0_prime, theta0, x), np.float64)[:, : model.n]
+        prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
+        update = _update(known, known.perturbed_targets(keys) - prior[:, : known.n])
         return PathwiseDraw(
-            **model.units(len(keys)), network=network, theta=theta0, theta0_prime=theta0_prime,
-            **model.update(model.perturbed_targets(keys) - prior),
+            **known.units(len(keys)), beta=_gain(known, len(keys)), network=network, theta=theta0,
+            theta0_prime=theta0_prime, **update,
         )  # fmt: skip
 
 
 @spell_checked
 @dataclass(frozen=True)
 class GPUCB(Policy):
-    """Score by the posterior's mean plus `kappa` standard deviations.
+    """Score by the posterior's mean plus some standard deviations, whatever the key.
 
-    Pending points are hallucinated: they shrink the deviation but leave the mean (GP-BUCB,
-    Desautels et al. 2014), so a batch is asked for one by one. `kappa` is a number or a function
-    of the number of observations; `predictive` counts the noise in the deviation. Keys do not
-    matter. The other settings are those of GPTS.
+    Pending points lower the standard deviation around them and leave the mean (GP-BUCB,
+    Desautels et al. 2014).
 
-    Example:
+    Args:
+        kernel: "se", "matern52", "ntk" (the tangent kernel of a wide network), or a kernel, which
+            `fit` takes as its start.
+        fit: Choose variance, noise (unless `noise_std` is given) and length scales of every
+            dimension by the evidence; the tangent kernel has no length scales.
+        noise_std: Standard deviation of the noise on the scale of the standardised targets.
+        kappa: How many standard deviations: a number, or a function of the number of observations.
+        standardise: Bring the targets to mean zero and unit variance.
+        hyperprior: Multiply the evidence by weak priors of what `fit` chooses.
+        predictive: Include the noise in the standard deviation.
+
+    Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> GPUCB(kappa=1.0)(0, data)(np.linspace(-1, 1, 50)[:, None]).shape
         (50,)
@@ -195,19 +224,25 @@ class GPUCB(Policy):
     def __call__(self, key: Key, data: Data) -> "UpperBound":
         """Return the bound, once for each key."""
         keys, single = as_keys(key)
-        pending = _flat(data.pending)
-        with small_matrices(len(data) + len(pending)):
-            model = _Model.of(self, data)
-            shared = {
-                **model.bound(np.concatenate([model.x, pending])),
-                "kappa": np.array(_at(self.kappa, model.n)),
-                "noise": np.array(model.s2 if self.predictive else 0.0),
-            }
-        bound = UpperBound(**model.units(len(keys)), **_repeated(shared, len(keys)))
+        count = len(keys)
+        with small_matrices(len(data) + len(data.pending)):
+            known = _prepared(self, data)
+            x, kernel = known.x.astype(np.float64), known.prior.kernel
+            weights, root = _mean_weights(known, x), _inverse_root(known, x)
+        kernels, points, weights, root = _repeated((kernel, x, weights, root), count)
+        bound = UpperBound(
+            **known.units(count), beta=_gain(known, count), kernel=kernels, x=points,
+            weights=weights, root=root, kappa=np.full(count, at(self.kappa, known.n)),
+            noise=np.full(count, known.s2 if self.predictive else 0.0),
+        )  # fmt: skip
         return bound.as_single(single)
 
     def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points before any data, (N, N)."""
+        """Return the prior covariances of points before any data, (N, N).
+
+        Args:
+            points: Encoded points (N, ...).
+        """
         return _covariance(self, points)
 
 
@@ -221,8 +256,14 @@ class GPUCB(Policy):
 class UpperBound(Draw):
     """An upper confidence bound: k(x)^T A^-1 y + kappa sqrt(k(x, x) - |L^-1 k(x)|^2 + noise).
 
-    `x` are observed and pending points, `weights` A^-1 y of the observed and 0 of the pending,
-    `root` L^-1, the inverse of the Cholesky factor of both.
+    Args:
+        beta: What multiplies the bound, (B,).
+        kernel: The kernel k.
+        x: Observed and pending points, padded.
+        weights: A^-1 y of the observed points, 0 for the others.
+        root: L^-1, the inverse of the Cholesky factor of A of observed and pending points.
+        kappa: How many standard deviations, (B,).
+        noise: The noise variance, or 0, (B,).
     """
 
     beta: np.ndarray
@@ -233,7 +274,7 @@ class UpperBound(Draw):
     kappa: np.ndarray
     noise: np.ndarray
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate the bound on the standardised scale."""
         x = x.reshape(len(x), -1).astype(self.x.dtype)
         k = self.kernel(x, self.x)
@@ -242,90 +283,87 @@ class UpperBound(Draw):
         return self.beta * (k @ self.weights + self.kappa * std)
 
 
+class _Update(TypedDict):
+    """What conditions a prior draw on the data: arguments of a draw."""
+
+    kernel: Any  # of the kind that the draw needs
+    x: Any
+    weights: Any
+
+
 @dataclass(frozen=True)
-class _Model:
-    """What all scores of a call share: points, targets, and the kernel fitted to them."""
+class _KernelPrior(Prior):
+    """A prior with a kernel on points as they are: no lifting."""
 
-    x: np.ndarray
-    standard: Standardised
-    kernel: GPKernel
-    amplitude: float
-    noise_std: float
-    beta: float
+    kernel: GPKernel = field(kw_only=True)
 
-    @classmethod
-    def of(cls, policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> "_Model":
-        data = data.successes().in_canonical_order()
-        x, standard = _flat(data.x), data.targets(policy.standardise)
+
+_Known: TypeAlias = PreparedData[_KernelPrior]
+
+
+def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Known:
+    """Flatten and prepare data; a policy that reads pending points gets them too."""
+
+    def prior(x: np.ndarray, targets: np.ndarray) -> _KernelPrior:
         found = evidence.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
         if policy.fit:
             found = evidence.fit_hyperparameters(
-                found, x, standard.targets, fixed_noise=policy.noise_std is not None,
+                found, x.astype(np.float64), targets, fixed_noise=policy.noise_std is not None,
                 hyperprior=policy.hyperprior,
             )  # fmt: skip
-        return cls(x, standard, found.kernel, found.amplitude, found.noise_std, _at(beta, len(x)))
+        return _KernelPrior(None, found.noise_std, found.amplitude, kernel=found.kernel)
 
-    @property
-    def n(self) -> int:
-        return len(self.x)
-
-    @property
-    def s2(self) -> float:
-        return self.noise_std**2
-
-    @property
-    def targets(self) -> np.ndarray:
-        """The targets in units of the kernel, (n,)."""
-        # beta divides the targets and multiplies the score: so it leaves the mean as it is.
-        return self.standard.targets / (self.beta * self.amplitude)
-
-    def perturbed_targets(self, keys: np.ndarray) -> np.ndarray:
-        """Return the targets of every draw, (B, n), with a draw of the noise."""
-        return self.targets + self.noise_std * normals(keys, self.n, Stream.EPS)
-
-    def factor(self, x: np.ndarray) -> Factor:
-        """Factorise A of some points."""
-        return Factor(gram(self.kernel, x, x), self.s2)
-
-    def update(self, residuals: np.ndarray) -> dict[str, Any]:
-        """Return the kernel, the points and A^-1 times the residuals (B, n), padded."""
-        weights = self.factor(self.x).solve(residuals.T).T if self.n else residuals
-        size = padded_size(self.n)
-        shared = {"kernel": self.kernel, "x": pad(self.x, size)}
-        return {**_repeated(shared, len(residuals)), "weights": pad(weights, size, axis=1)}
-
-    def bound(self, x: np.ndarray) -> dict[str, Any]:
-        """Return the mean's weights and the inverse root of A of observed and pending points."""
-        size = padded_size(len(x))
-        weights, root = np.zeros(size), np.zeros((size, size))
-        if self.n:
-            weights[: self.n] = self.factor(self.x).solve(self.targets)
-        if len(x):
-            root[: len(x), : len(x)] = self.factor(x).half_solve(np.eye(len(x)))
-        return {"kernel": self.kernel, "x": pad(x, size), "weights": weights, "root": root}
-
-    def units(self, count: int) -> dict[str, Any]:
-        """Return the fields of a score that lead back to the objective's units."""
-        return {
-            "centre": np.full(count, self.standard.centre),
-            "scale": np.full(count, self.standard.scale),
-            "lifting": None,
-            "beta": np.full(count, self.beta * self.amplitude),
-            "single": False,
-        }
+    return PreparedData.of(
+        Data(_flat(data.x), data.y, _flat(data.pending)),
+        prior,
+        standardise=policy.standardise,
+        with_pending=policy.reads_pending,
+        beta=beta,
+        owner=type(policy).__name__,
+    )
 
 
-def _repeated(shared: dict[str, Any], count: int) -> dict[str, Any]:
+def _gain(known: _Known, count: int) -> np.ndarray:
+    return np.full(count, known.gain)
+
+
+def _update(known: _Known, residuals: np.ndarray) -> _Update:
+    """Return the kernel, the points and A^-1 times the residuals (B, n), padded."""
+    x, kernel = known.x.astype(np.float64), known.prior.kernel
+    weights = residuals
+    if known.n:
+        K = gram(kernel, x[: known.n], x[: known.n])
+        weights = Factor(K, known.s2).solve(residuals.T).T
+    kernels, points = _repeated((kernel, x), len(residuals))
+    return {"kernel": kernels, "x": points, "weights": pad(weights, len(x), axis=1)}
+
+
+def _mean_weights(known: _Known, x: np.ndarray) -> np.ndarray:
+    """Return A^-1 y of the observed points, and zeros for the others."""
+    weights = np.zeros(len(x))
+    if known.n:
+        K = gram(known.prior.kernel, x[: known.n], x[: known.n])
+        weights[: known.n] = Factor(K, known.s2).solve(known.targets)
+    return weights
+
+
+def _inverse_root(known: _Known, x: np.ndarray) -> np.ndarray:
+    """Return L^-1 of A of observed and pending points, zero on padding."""
+    count = known.n + known.pending
+    root = np.zeros((len(x), len(x)))
+    if count:
+        K = gram(known.prior.kernel, x[:count], x[:count])
+        root[:count, :count] = Factor(K, known.s2).half_solve(np.eye(count))
+    return root
+
+
+def _repeated(shared: T, count: int) -> T:
     """Give every score of a batch its copy of what they share."""
     return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], count, 0), shared)
 
 
 def _flat(x: np.ndarray) -> np.ndarray:
     return x.reshape(len(x), math.prod(x.shape[1:])).astype(np.float64)
-
-
-def _at(schedule: Schedule, n: int) -> float:
-    return float(schedule(n) if callable(schedule) else schedule)
 
 
 def _covariance(policy: GPTS | GPUCB, points: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ g g^T as it was when its point was chosen; here all are taken at the current par
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import jax
 import jax.numpy as jnp
@@ -32,13 +32,14 @@ from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
-from thomax.model.padding import pad, padded_size
+from thomax.model.padding import pad
 from thomax.model.posterior import Factor
 from thomax.model.prior import Prior, default_prior, fit_prior
-from thomax.model.targets import Standardised
 from thomax.model.training import Problem, gradient_descent, train
 from thomax.policies.base import Policy
+from thomax.policies.prepared import PreparedData, is_infinite
 from thomax.spelling import spell_checked
+from thomax.types import Array
 
 _GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure
 _SMALLEST_VARIANCE = 1e-12  # where the square root still has a derivative
@@ -48,10 +49,15 @@ _pytree = jax.tree_util.register_dataclass
 @partial(_pytree, data_fields=["features", "half"], meta_fields=[])
 @dataclass(frozen=True)
 class Exact:
-    """The variance lam g^T U^-1 g, which is k(x, x) - |L^-1 k(X, x)|^2 with L L^T = K + lam I."""
+    """The variance lam g^T U^-1 g, which is k(x, x) - |L^-1 k(X, x)|^2 with L L^T = K + lam I.
+
+    Args:
+        features: Gradients at the observed and pending points, by layers.
+        half: L^-1, zero on padding.
+    """
 
     features: Blocks
-    half: np.ndarray  # L^-1, zero on padding
+    half: np.ndarray
 
     @classmethod
     def of(cls, features: Blocks, count: int, lam: float) -> "Exact":
@@ -63,10 +69,10 @@ class Exact:
             half[:count, :count] = factor.half_solve(np.eye(count))
         return cls(features, half)
 
-    def __call__(self, features: Blocks) -> Any:
+    def __call__(self, features: Blocks) -> Array:
         """Return the variances (N,) of points with these features."""
-        k: Any = 0.0
-        prior: Any = 0.0
+        k: Array = jnp.zeros((), self.half.dtype)
+        prior: Array = jnp.zeros((), self.half.dtype)
         for new, known in zip(features, self.features, strict=True):
             # Two nearly equal numbers are subtracted: in float64, as the callers see to.
             a, d, a_known, d_known = (z.astype(self.half.dtype) for z in (*new, *known))
@@ -78,9 +84,13 @@ class Exact:
 @partial(_pytree, data_fields=["shares"], meta_fields=[])
 @dataclass(frozen=True)
 class Diagonal:
-    """The variance with U's diagonal alone, as released by the authors: sum_j lam g_j^2 / U_jj."""
+    """The variance with U's diagonal alone, as released by the authors: sum_j lam g_j^2 / U_jj.
 
-    shares: list[np.ndarray]  # lam / U_jj, by layers
+    Args:
+        shares: lam / U_jj, by layers.
+    """
+
+    shares: list[np.ndarray]
 
     @classmethod
     def of(cls, features: Blocks, count: int, lam: float) -> "Diagonal":
@@ -88,10 +98,11 @@ class Diagonal:
         squares = [[np.square(z[:count], dtype=np.float64) for z in block] for block in features]
         return cls([(lam / (lam + a.T @ d)).astype(np.float32) for a, d in squares])
 
-    def __call__(self, features: Blocks) -> Any:
+    def __call__(self, features: Blocks) -> Array:
         """Return the variances (N,) of points with these features."""
         pairs = zip(features, self.shares, strict=True)
-        return sum(jnp.sum((a**2 @ share) * d**2, axis=1) for (a, d), share in pairs)
+        first, *others = [jnp.sum((a**2 @ share) * d**2, axis=1) for (a, d), share in pairs]
+        return sum(others, start=first)
 
 
 @partial(
@@ -103,7 +114,17 @@ class Diagonal:
 )  # fmt: skip
 @dataclass(frozen=True, repr=False)
 class NeuralScore(Draw):
-    """f(x; theta) + sigma(x), or f(x; theta) + sigma(x) xi(x) where there are words for noise."""
+    """f(x; theta) + sigma(x), or f(x; theta) + sigma(x) xi(x) where there are words for noise.
+
+    Args:
+        network: The network.
+        theta: Its trained parameters, (B, p).
+        theta0: The parameters whose function is subtracted, (B, p); None for none.
+        amplitude: What multiplies the score, (B,).
+        nu: What multiplies the variance, (B,).
+        variance: The variance as a function of the features of points.
+        words: Seeds of the noise, (B, 2); None for an upper bound.
+    """
 
     network: Network
     theta: np.ndarray
@@ -113,7 +134,7 @@ class NeuralScore(Draw):
     variance: Exact | Diagonal
     words: np.ndarray | None
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one score on the standardised scale."""
         inputs = self.inputs(x)
         mean = self.network.apply(self.theta, inputs)
@@ -123,7 +144,7 @@ class NeuralScore(Draw):
         xi = 1.0 if self.words is None else white_noise(self.words, x)
         return self.amplitude * (mean + sigma.astype(mean.dtype) * xi)
 
-    def _variances(self, x: Any) -> Any:
+    def _variances(self, x: Array) -> Array:
         blocks = self.network.blocks(self.theta, x)
         if blocks is not None:
             return self.variance(blocks)
@@ -158,7 +179,7 @@ class _Neural(Policy):
             standardise=FLAG,
             descent=DESCENT, start_std=POSITIVE,
         )  # fmt: skip
-        if getattr(self.network, "width", 0) == math.inf:
+        if is_infinite(self.network):
             raise ValueError(
                 f"{name} needs a network of finite width, got {self.network}: at infinite width "
                 "use a Gaussian process with the network's tangent kernel."
@@ -166,12 +187,15 @@ class _Neural(Policy):
 
     @classmethod
     def paper(cls, *, scaled: bool = False) -> Self:
-        """Return the settings of the released code, with `scaled` on standardised targets.
+        """Return the settings of the released code.
 
         Raw targets far from unit size kill the units of the network, as they did in the paper.
         With w_std^2 = width the scales sit in the parameters of all layers but the first, which
         here moves faster. Other than there, every call trains from the start (no warm start),
         initial weights are Gaussian with the variance of the uniform ones, and inputs centred.
+
+        Args:
+            scaled: Standardise the targets.
         """
         return cls(
             MLP(2, 256, "relu", w_std=16.0, b_std=1.0), nu=1.0, lam=1e-3, variance="diagonal",
@@ -184,29 +208,33 @@ class _Neural(Policy):
         keys, single = as_keys(key)
         seeds, own = np.unique(keys[:, 0], return_inverse=True)
         with small_matrices(len(data) + len(data.pending)):
-            known = _Known.of(self, data)
+            known = PreparedData.of(
+                data, self._prior, standardise=self.standardise, with_pending=True
+            )
             p = self.network.size(known.x.shape[1:])
             starts = np.stack([seeds, np.zeros_like(seeds)], axis=1)
             theta0 = np.float32(self.start_std) * normals(starts, p, Stream.THETA0)
             theta = self._train(theta0, known) if known.n else theta0
             variances = [self._variance(t, known) for t in theta]
-        shared = {
-            "centre": known.standard.centre, "scale": known.standard.scale,
-            "lifting": None if known.prior.scale is None else np.float32(known.prior.scale),
-            "amplitude": np.float32(known.prior.amplitude), "nu": np.float32(self.nu),
-        }  # fmt: skip
-        return NeuralScore(
-            **jax.tree.map(lambda z: np.full(len(keys), z), shared), single=single,
-            network=self.network, theta=theta[own], theta0=theta0[own] if self.centred else None,
+        scores = NeuralScore(
+            **known.units(len(keys)), network=self.network, theta=theta[own],
+            theta0=theta0[own] if self.centred else None,
+            amplitude=np.full(len(keys), known.gain, np.float32),
+            nu=np.full(len(keys), self.nu, np.float32),
             variance=jax.tree.map(lambda *z: np.stack([z[i] for i in own]), *variances),
             words=noise_words(keys, Stream.NEURAL_TS_NOISE) if self._noisy else None,
         )  # fmt: skip
+        return scores.as_single(single)
 
-    def _train(self, theta0: np.ndarray, known: "_Known") -> np.ndarray:
-        x, n, lam = known.x, known.n, known.lam
-        weights = (np.arange(len(x)) < n).astype(np.float32)
+    def _prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
+        if self.lam is None:
+            return fit_prior(self.network, x, targets, self.lift_to_sphere)
+        return default_prior(self.network, self.lift_to_sphere, math.sqrt(self.lam))
+
+    def _train(self, theta0: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
+        x, n, lam, weights = known.x, known.n, known.s2, known.is_observed
         with np.errstate(over="ignore"):  # raw targets beyond float32 make the descent diverge
-            y = np.tile(known.targets().astype(np.float32), (len(theta0), 1))
+            y = np.tile(pad(known.targets, len(x)).astype(np.float32), (len(theta0), 1))
         if self.centred:
             y = y + np.stack([_outputs(self.network, t, x) for t in theta0])
         if self.descent is None:
@@ -219,28 +247,34 @@ class _Neural(Policy):
         theta = gradient_descent(problem, theta0, steps=steps, learning_rate=rate)
         return np.where(np.isfinite(problem.loss(theta))[:, None], theta, theta0)
 
-    def _variance(self, theta: np.ndarray, known: "_Known") -> Exact | Diagonal:
-        kind: Any = Exact if self.variance == "exact" else Diagonal
+    def _variance(self, theta: np.ndarray, known: PreparedData[Prior]) -> Exact | Diagonal:
+        kind = Exact if self.variance == "exact" else Diagonal
         features = _known_features(self.network, theta, known.x)
         features = [(np.asarray(a), np.asarray(d)) for a, d in features]
-        return kind.of(features, known.n + known.pending, known.lam)
+        return kind.of(features, known.n + known.pending, known.s2)
 
 
 @spell_checked
 class NeuralUCB(_Neural):
-    """Score by the upper confidence bound of a network that is linear in its gradients.
+    """Score by a network's function plus its standard deviation, linearised in its parameters.
 
-    The same for all keys of one seed: batches differ by their pending points, which lower the
-    uncertainty around them. `nu` multiplies the variance, `lam` is the ridge, on the scale of the
-    standardised targets; None chooses it, with the scales of inputs and outputs, by the evidence.
-    `variance` is "exact", in n x n form, or the "diagonal" approximation of the authors. `centred`
-    subtracts the network's function at the start, which the papers construct to be zero.
-    `lift_to_sphere` lifts the points to a sphere (for MLP), `standardise=False` leaves targets
-    raw.
-    `descent=(steps, learning_rate)` trains by the authors' gradient descent from weights of
-    standard deviation `start_std`; one that diverges leaves its start.
+    The score is the same for all keys of one seed: the points of a batch differ because pending
+    points lower the standard deviation around them.
 
-    Example:
+    Args:
+        network: The network, of finite width.
+        nu: What multiplies the variance.
+        lam: The ridge, a noise variance on the scale of the standardised targets; None chooses
+            it, with the scales of inputs and outputs, by the evidence.
+        variance: "exact", or the "diagonal" approximation of the authors.
+        centred: Subtract the network's function at the start, which the papers make zero.
+        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        standardise: Bring the targets to mean zero and unit variance.
+        descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
+            of steps and this learning rate; a descent that diverges returns its start.
+        start_std: Standard deviation of the initial parameters.
+
+    Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> bound = NeuralUCB(MLP(width=64), lam=0.01)(0, data)
         >>> bound(np.linspace(-1, 1, 50)[:, None]).shape
@@ -254,12 +288,24 @@ class NeuralUCB(_Neural):
 
 @spell_checked
 class NeuralTS(_Neural):
-    """Score by a network's function plus noise of its standard deviation, anew at every point.
+    """Score by a network's function plus noise of its standard deviation.
 
-    The settings are those of NeuralUCB. The noise is a pure function of key and point, and has no
-    gradient.
+    The noise is independent at every point, a pure function of key and point, and has no gradient.
 
-    Example:
+    Args:
+        network: The network, of finite width.
+        nu: What multiplies the variance.
+        lam: The ridge, a noise variance on the scale of the standardised targets; None chooses
+            it, with the scales of inputs and outputs, by the evidence.
+        variance: "exact", or the "diagonal" approximation of the authors.
+        centred: Subtract the network's function at the start, which the papers make zero.
+        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        standardise: Bring the targets to mean zero and unit variance.
+        descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
+            of steps and this learning rate; a descent that diverges returns its start.
+        start_std: Standard deviation of the initial parameters.
+
+    Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> scores = NeuralTS(MLP(width=64), lam=0.01)(np.array([[0, 1], [0, 2]]), data)
         >>> scores(np.linspace(-1, 1, 50)[:, None]).shape
@@ -269,39 +315,7 @@ class NeuralTS(_Neural):
     _noisy = True
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What all scores of a call share: n observed points, pending ones, padding; the prior."""
-
-    x: np.ndarray
-    n: int
-    pending: int
-    standard: Standardised
-    prior: Prior
-
-    @classmethod
-    def of(cls, policy: _Neural, data: Data) -> "_Known":
-        data = data.successes().in_canonical_order()
-        n, x, pending = len(data), data.x, len(data.pending)
-        standard = data.targets(policy.standardise)
-        if policy.lam is None:
-            prior = fit_prior(policy.network, x, standard.targets, policy.lift_to_sphere)
-        else:
-            prior = default_prior(policy.network, policy.lift_to_sphere, math.sqrt(policy.lam))
-        x = pad(np.concatenate([x, data.pending]), padded_size(n + pending, x.shape[1:]))
-        return cls(prior.inputs(x), n, pending, standard, prior)
-
-    @property
-    def lam(self) -> float:
-        """The ridge in units of the network."""
-        return self.prior.noise_std**2
-
-    def targets(self) -> np.ndarray:
-        """Return the targets in units of the network, zero on all other rows."""
-        return pad(self.standard.targets / self.prior.amplitude, len(self.x))
-
-
-def _features(network: Network, theta: Any, x: Any) -> Blocks:
+def _features(network: Network, theta: Array, x: Array) -> Blocks:
     """Return the gradients at x by layers; as one block if the network's structure is unknown."""
     blocks = network.blocks(theta, x)
     if blocks is not None:
@@ -314,5 +328,5 @@ _known_features = compiled(static_argnums=(0,))(_features)
 
 
 @compiled(static_argnums=(0,))
-def _outputs(network: Network, theta: Any, x: Any) -> Any:
+def _outputs(network: Network, theta: Array, x: Array) -> Array:
     return network.apply(theta, x)

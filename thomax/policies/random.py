@@ -1,8 +1,8 @@
-"""Random and Sobol: policies that learn nothing, the yardsticks of all others."""
+"""Random and Sobol: policies that learn nothing, the baselines of all others."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +10,11 @@ import numpy as np
 
 from thomax.keys import Key, Stream, as_keys, noise_words, white_noise
 from thomax.model.data import Data
-from thomax.model.draws import DRAW_FIELDS, Draw
+from thomax.model.draws import DRAW_FIELDS, Draw, Units
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
+from thomax.types import Array
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
 
@@ -25,11 +26,15 @@ _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear 
 )
 @dataclass(frozen=True, repr=False)
 class NoiseScore(Draw):
-    """White noise: every point has a standard normal of its own, the same whenever asked."""
+    """White noise: every point has a standard normal of its own, the same at every call.
+
+    Args:
+        words: Seeds of the noise, (B, 2).
+    """
 
     words: np.ndarray
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one score."""
         return white_noise(self.words, x)
 
@@ -41,11 +46,15 @@ class NoiseScore(Draw):
 )
 @dataclass(frozen=True, repr=False)
 class TargetScore(Draw):
-    """Minus the squared distance to a target: the maximum is the nearest point that exists."""
+    """Minus the squared distance to a target: the maximum is the nearest point that exists.
+
+    Args:
+        target: The targets in the cube, (B, d).
+    """
 
     target: np.ndarray
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one score."""
         return -jnp.sum((x.reshape(len(x), -1) - self.target) ** 2, axis=1)
 
@@ -55,16 +64,16 @@ class TargetScore(Draw):
 class Random(Policy):
     """Score by white noise: the best of some points is one of them, uniformly at random.
 
-    Example:
+    Examples:
         >>> data = Data(np.zeros((0, 2)), np.zeros(0))
         >>> pool = np.random.default_rng(0).uniform(-1, 1, (10, 2))
         >>> Random()(0, data)(pool).shape
         (10,)
     """
 
-    search_near_best: ClassVar[bool] = False  # no reason to look around good points
+    search_near_best: ClassVar[bool] = False
     is_model: ClassVar[bool] = False
-    avoids_failures: ClassVar[bool] = False  # nor to learn anything else
+    avoids_failures: ClassVar[bool] = False
 
     def __call__(self, key: Key, data: Data) -> NoiseScore:
         """Return one score for each key."""
@@ -80,7 +89,7 @@ class Sobol(Policy):
     The key's seed scrambles the sequence and the key's number is the index into it, so that the
     trials of a run fill the cube evenly.
 
-    Example:
+    Examples:
         >>> data = Data(np.zeros((0, 2)), np.zeros(0))
         >>> scores = Sobol()(np.array([[7, 0], [7, 1]]), data)
         >>> bool(np.allclose(scores(scores.target).diagonal(), 0))
@@ -102,7 +111,12 @@ class Sobol(Policy):
         return TargetScore(**_no_units(keys, single), target=target)
 
 
-def _no_units(keys: np.ndarray, single: bool) -> dict[str, Any]:
+def _no_units(keys: np.ndarray, single: bool) -> Units:
     """Return the fields of scores that are no estimate of the objective."""
-    count = len(keys)
-    return {"centre": np.zeros(count), "scale": np.ones(count), "lifting": None, "single": single}
+    return {
+        "centre": np.zeros(len(keys)),
+        "scale": np.ones(len(keys)),
+        "lifting": None,
+        "warping": None,
+        "single": single,
+    }

@@ -13,7 +13,7 @@ beta and multiplying the trained function by it is the same thing, and that is d
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeVar
 
 import jax
 import numpy as np
@@ -24,18 +24,18 @@ from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import posterior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.draws import LinearDraw, NeuralDraw, PathwiseDraw
+from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
 from thomax.model.tangents import push
-from thomax.model.targets import Standardised
 from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
 from thomax.policies.base import Policy
+from thomax.policies.prepared import PreparedData, Schedule, is_infinite
 from thomax.spelling import spell_checked
 
-Beta: TypeAlias = float | Callable[[int], float]
+D = TypeVar("D", bound=Draw)
 
 _PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
 _MOST_COMPARED = 256  # points whose values are compared to see noise
@@ -44,11 +44,11 @@ _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 @dataclass(frozen=True)
 class _SampleThenOptimise(Policy):
-    """What both algorithms have in common: the settings of STOBNTSLinear."""
+    """What both algorithms have in common: settings, prior, and draws at infinite width."""
 
     network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
     noise_std: float | None = None
-    beta: Beta = 1.0
+    beta: Schedule = 1.0
     perturb: bool = True
     lift_to_sphere: bool = True
     standardise: bool = True
@@ -69,41 +69,96 @@ class _SampleThenOptimise(Policy):
         )
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
-        """Draw the values at a finite set of points jointly, for a network of infinite width."""
+        """Draw the values at a finite set of points jointly, for a network of infinite width.
+
+        Args:
+            key: One key or a batch of B keys.
+            data: What has been observed.
+            points: Encoded points (N, ...).
+
+        Returns:
+            Values in the objective's units, (N,) or (B, N).
+        """
         return _on_set(self, key, data, points)
 
     def prior(self, data: Data) -> Prior:
-        """Return what draws from these data take for granted: scales and noise."""
-        return _Known.of(self, data).prior
+        """Return the scales and the noise that draws given these data use.
+
+        Args:
+            data: What has been observed.
+        """
+        return self._prepared(data).prior
 
     def evidence_of_noise(self, data: Data) -> float:
-        """Return by how many nats noise explains the values better than a rough function does."""
+        """Return by how many nats noise explains the values better than a rough function does.
+
+        Args:
+            data: What has been observed.
+        """
         return _evidence_of_noise(self, data)
 
     def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points, by the exact kernel where it is known."""
+        """Return the prior covariances of points, by the exact kernel where it is known.
+
+        Args:
+            points: Encoded points (N, ...).
+        """
         return _covariance(self, points)
+
+    def _prepared(self, data: Data) -> PreparedData[Prior]:
+        return PreparedData.of(
+            data,
+            self._chosen_prior,
+            standardise=self.standardise,
+            warp=self.warp_targets,
+            beta=self.beta,
+            owner=type(self).__name__,
+        )
+
+    def _chosen_prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
+        if self.noise_std is not None:
+            return default_prior(self.network, self.lift_to_sphere, self.noise_std)
+        return fit_prior(
+            self.network, x, targets, self.lift_to_sphere, scale_prior_std=self.scale_prior_std,
+            max_noise_std=self.max_noise_std,
+        )  # fmt: skip
+
+    def _targets(self, keys: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
+        """Return the targets of every draw, (B, n)."""
+        if self.perturb:
+            return known.perturbed_targets(keys)
+        return np.tile(known.targets, (len(keys), 1))
 
 
 @spell_checked
 @dataclass(frozen=True)
 class STOBNTSLinear(_SampleThenOptimise):
-    """Draw from the posterior by Algorithm 2, the linear model on tangent features.
+    """Draw from the posterior by Algorithm 2, the linear model on a network's tangent features.
 
     The minimiser that gradient descent tends to is computed in closed form, with one n x n
-    factorisation a draw. With `perturb` (the default) draws are exact posterior samples for the
-    empirical tangent kernel; without, the paper's loss (1) to the letter.
+    factorisation for each draw. With `perturb` a draw is exact for the kernel of its own random
+    features; over draws this is a mixture, which tends to the posterior of the exact tangent
+    kernel as the width grows.
 
-    `noise_std` is on the scale of the standardised targets; None chooses it, together with the
-    scales of inputs and outputs, by the evidence, up to `max_noise_std` of the function's
-    amplitude: what is taken for noise is no longer followed. `scale_prior_std` says how much
-    the scales of dimensions differ (0: not at all). `lift_to_sphere` lifts the points to a
-    sphere (for MLP), `standardise=False` leaves targets raw, `warp_targets=False` does not
-    warp a long tail of bad ones. `beta` is a number, or a function of the number of
-    observations. An MLP of infinite width gives pathwise draws with the exact kernel, from
-    priors of networks `prior_width` wide. More than `max_dense` points are solved iteratively.
+    Args:
+        network: The network; an MLP of infinite width gives draws with the exact tangent kernel.
+        noise_std: Standard deviation of the noise on the scale of the standardised targets; None
+            chooses it, with the scales of inputs and outputs, by the evidence.
+        beta: What multiplies the posterior's standard deviation: a number, or a function of the
+            number of observations.
+        perturb: Add a draw of the noise to the targets, so that draws follow the posterior;
+            False leaves them as in the paper's loss (1).
+        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        standardise: Bring the targets to mean zero and unit variance.
+        warp_targets: Compress a long tail of bad targets, if they are standardised.
+        scale_prior_std: Prior standard deviation of the log scales of single dimensions around
+            the common scale; 0 gives all dimensions the same.
+        max_noise_std: The most noise that the evidence may choose, in units of the function's
+            amplitude.
+        max_dense: Points up to which kernel matrices are formed; more are solved iteratively.
+        prior_width: Width of the networks that prior draws are taken from at infinite width.
 
-    Example:
+    Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> draws = STOBNTSLinear(MLP(width=64))(np.array([[0, 1], [0, 2]]), data)
         >>> draws(np.linspace(-1, 1, 50)[:, None]).shape
@@ -114,18 +169,19 @@ class STOBNTSLinear(_SampleThenOptimise):
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
 
-    def _draw(self, keys: np.ndarray, known: "_Known") -> LinearDraw:
+    def _draw(self, keys: np.ndarray, known: PreparedData[Prior]) -> LinearDraw:
         p = self.network.size(known.x.shape[1:])
         theta0_prime = normals(keys, p, Stream.THETA0_PRIME)  # Algorithm 2, line 4
         theta = normals(keys, p, Stream.THETA0)  # Algorithm 2, line 5
         if known.n:  # Algorithm 2, line 6, in closed form
             theta = train_linear(
-                self.network, theta0_prime, theta, known.x, known.targets(keys), known.s2,
+                self.network, theta0_prime, theta, known.x, self._targets(keys, known), known.s2,
                 max_dense=self.max_dense,
             )  # fmt: skip
         return LinearDraw(
-            **known.units(len(keys)), network=self.network, theta=theta, theta0_prime=theta0_prime
-        )
+            **known.units(len(keys)), network=self.network, theta=theta,
+            theta0_prime=theta0_prime, beta=_gain(known, len(keys)),
+        )  # fmt: skip
 
 
 @spell_checked
@@ -133,14 +189,34 @@ class STOBNTSLinear(_SampleThenOptimise):
 class STOBNTS(_SampleThenOptimise):
     """Draw from the posterior by Algorithm 1, training the network itself.
 
-    Training is damped Gauss-Newton in function space (`steps` at most) and a polishing phase
-    (`polish` iterations at most), until the gradient's norm has fallen by `tolerance`; every draw
-    carries a `certificate`. ReLU networks that it shows to be far from trained, as with many
-    points and little noise, need more polishing (`polish=50`). Setting
-    `descent=(steps, learning_rate)` trains by plain gradient descent instead, as the paper does.
-    The other settings are those of STOBNTSLinear.
+    The network is trained by damped Gauss-Newton steps in function space, then polished; the
+    `certificate` of a draw says how far the gradient of its loss fell.
 
-    Example:
+    Args:
+        network: The network; an MLP of infinite width gives draws with the exact tangent kernel.
+        noise_std: Standard deviation of the noise on the scale of the standardised targets; None
+            chooses it, with the scales of inputs and outputs, by the evidence.
+        beta: What multiplies the posterior's standard deviation: a number, or a function of the
+            number of observations.
+        perturb: Add a draw of the noise to the targets, so that draws follow the posterior;
+            False leaves them as in the paper's loss (1).
+        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        standardise: Bring the targets to mean zero and unit variance.
+        warp_targets: Compress a long tail of bad targets, if they are standardised.
+        scale_prior_std: Prior standard deviation of the log scales of single dimensions around
+            the common scale; 0 gives all dimensions the same.
+        max_noise_std: The most noise that the evidence may choose, in units of the function's
+            amplitude.
+        max_dense: Points up to which kernel matrices are formed; more are solved iteratively.
+        prior_width: Width of the networks that prior draws are taken from at infinite width.
+        steps: Gauss-Newton steps at most.
+        polish: Iterations at most of the polishing; ReLU networks whose gradient fell little, as
+            with many points and little noise, need more of them, such as 50.
+        tolerance: Stop when the gradient's norm has fallen by this factor.
+        descent: Train by gradient descent instead, as the paper does, with this number of steps
+            and this learning rate.
+
+    Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> draw = STOBNTS(MLP(width=64))(0, data)
         >>> bool(draw.certificate.relative_gradient[0] < 1e-2)
@@ -160,7 +236,7 @@ class STOBNTS(_SampleThenOptimise):
         """Return one posterior draw for each key."""
         return _draws(self, key, data, self._draw)
 
-    def _draw(self, keys: np.ndarray, known: "_Known") -> NeuralDraw:
+    def _draw(self, keys: np.ndarray, known: PreparedData[Prior]) -> NeuralDraw:
         shape = known.x.shape[1:]
         p = self.network.size(shape)
         theta0 = normals(keys, p, Stream.THETA0)  # Algorithm 1, line 4
@@ -170,13 +246,13 @@ class STOBNTS(_SampleThenOptimise):
         if known.n:
             # Algorithm 1, line 6: delta(x) = < grad f(x; theta0), theta0' > is constant
             delta = np.asarray(push(self.network, theta0, theta0_prime, known.x))
-            targets = pad(known.targets(keys).astype(np.float32), len(known.x), -1) - delta
-            weights = (np.arange(len(known.x)) < known.n).astype(np.float32)
+            targets = pad(self._targets(keys, known).astype(np.float32), len(known.x), -1) - delta
+            weights = known.is_observed
             problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
             theta, certificate = self._train(problem)  # Algorithm 1, line 7
         return NeuralDraw(
             **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
-            theta0_prime=theta0_prime, certificate=certificate,
+            theta0_prime=theta0_prime, beta=_gain(known, len(keys)), certificate=certificate,
         )  # fmt: skip
 
     def _train(self, problem: Problem) -> tuple[np.ndarray, Certificate]:
@@ -196,65 +272,9 @@ class STOBNTS(_SampleThenOptimise):
         return theta, Certificate(loss, norms, np.full(len(theta), steps))
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What all draws of a call share: points as the network sees them, targets, the prior."""
-
-    x: np.ndarray
-    n: int
-    standard: Standardised
-    prior: Prior
-    beta: float
-    perturb: bool
-    dimension: int
-
-    @classmethod
-    def of(cls, policy: _SampleThenOptimise, data: Data) -> "_Known":
-        data = data.successes().in_canonical_order()
-        n, x = len(data), data.x
-        standard = data.targets(policy.standardise, policy.standardise and policy.warp_targets)
-        if policy.noise_std is None:
-            prior = fit_prior(
-                policy.network, x, standard.targets, policy.lift_to_sphere,
-                scale_prior_std=policy.scale_prior_std, max_noise_std=policy.max_noise_std,
-            )  # fmt: skip
-        else:
-            prior = default_prior(policy.network, policy.lift_to_sphere, policy.noise_std)
-        beta = float(policy.beta(n) if callable(policy.beta) else policy.beta)
-        if not 0 < beta < math.inf:
-            name = type(policy).__name__
-            raise ValueError(f"{name} needs beta > 0, got {beta} for {n} observations.")
-        x = prior.inputs(pad(x, padded_size(n, x.shape[1:])))
-        return cls(x, n, standard, prior, beta, policy.perturb, math.prod(data.x.shape[1:]))
-
-    @property
-    def gain(self) -> float:
-        """What multiplies the network: beta, and the amplitude of the prior."""
-        return self.beta * self.prior.amplitude  # Algorithm 1, line 2; Algorithm 2, line 2
-
-    @property
-    def s2(self) -> float:
-        """The noise variance in units of the network."""
-        return self.prior.noise_std**2
-
-    def targets(self, keys: np.ndarray) -> np.ndarray:
-        """Return the targets of every draw, (B, n), with a draw of the noise."""
-        targets = np.tile(self.standard.targets / self.gain, (len(keys), 1))
-        if not self.perturb:
-            return targets
-        return targets + self.prior.noise_std * normals(keys, self.n, Stream.EPS)
-
-    def units(self, count: int) -> dict[str, Any]:
-        """Return the fields of a draw that lead back to the objective's units."""
-        warping = self.standard.warping
-        return {
-            "centre": np.full(count, self.standard.centre),
-            "scale": np.full(count, self.standard.scale),
-            "lifting": self.prior.lifting(count, self.dimension),
-            "warping": None if warping is None else np.tile(warping, (count, 1)),
-            "beta": np.full(count, self.gain, np.float32),
-            "single": False,
-        }
+def _gain(known: PreparedData[Prior], count: int) -> np.ndarray:
+    # Algorithm 1, line 2; Algorithm 2, line 2
+    return np.full(count, known.gain, np.float32)
 
 
 def _untrained(count: int) -> Certificate:
@@ -270,38 +290,36 @@ def _check(policy: _SampleThenOptimise) -> None:
         max_dense=whole(0),
         prior_width=whole(1), **flags,
     )  # fmt: skip
-    if _is_infinite(policy.network):
+    if is_infinite(policy.network):
         exact_ntk(policy.network)
-
-
-def _is_infinite(network: Network) -> bool:
-    return getattr(network, "width", 0) == math.inf
 
 
 def _draws(
     policy: _SampleThenOptimise,
     key: Key,
     data: Data,
-    draw: Callable[[np.ndarray, _Known], Any],
-) -> Any:
+    draw: Callable[[np.ndarray, PreparedData[Prior]], D],
+) -> D | PathwiseDraw:
     """Make the draws of a batch, in groups of bounded memory."""
     keys, single = as_keys(key)
     group = max(1, _ROWS_AT_ONCE // padded_size(len(data), data.x.shape[1:]))
     with small_matrices(len(data)):
-        known = _Known.of(policy, data)
-        if _is_infinite(policy.network):
+        known = policy._prepared(data)
+        if is_infinite(policy.network):
             return _pathwise(policy, keys, known).as_single(single)
         parts = [draw(keys[i : i + group], known) for i in range(0, len(keys), group)]
     return _join(parts).as_single(single)
 
 
-def _join(parts: list[Any]) -> Any:
+def _join(parts: list[D]) -> D:
     if len(parts) == 1:
         return parts[0]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _pathwise(policy: _SampleThenOptimise, keys: np.ndarray, known: _Known) -> PathwiseDraw:
+def _pathwise(
+    policy: _SampleThenOptimise, keys: np.ndarray, known: PreparedData[Prior]
+) -> PathwiseDraw:
     """Condition a prior draw on the data: at infinite width both algorithms are this."""
     kernel = exact_ntk(policy.network)
     network = replace(policy.network, width=policy.prior_width)  # type: ignore[type-var]
@@ -312,12 +330,12 @@ def _pathwise(policy: _SampleThenOptimise, keys: np.ndarray, known: _Known) -> P
     if known.n:
         prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
         K = gram(kernel, x[: known.n], x[: known.n])
-        residual = known.targets(keys) - prior[:, : known.n]
+        residual = policy._targets(keys, known) - prior[:, : known.n]
         weights[:, : known.n] = posterior.Factor(K, known.s2).solve(residual.T).T
     shared = jax.tree.map(lambda z: np.repeat(np.asarray(z)[None], len(keys), 0), (kernel, x))
     return PathwiseDraw(
         **known.units(len(keys)), network=network, theta=theta0, theta0_prime=theta0_prime,
-        kernel=shared[0], x=shared[1], weights=weights,
+        beta=_gain(known, len(keys)), kernel=shared[0], x=shared[1], weights=weights,
     )  # fmt: skip
 
 
@@ -335,8 +353,8 @@ def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
     data = data.successes()
     best = np.argsort(-data.y, kind="stable")[:_MOST_COMPARED]
     data = Data(data.x[best], data.y[best]).in_canonical_order()
-    known = _Known.of(policy, data)
-    x = known.x[: known.n]
+    known = policy._prepared(data)
+    x = known.observed
     flat = data.x.reshape(known.n, known.dimension)
     distances = cdist(flat, flat) / (2 * math.sqrt(known.dimension))
     targets = known.standard.targets / known.prior.amplitude
@@ -346,15 +364,15 @@ def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
 
 def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
     """Draw the values at a finite set jointly and exactly, at infinite width: one Cholesky."""
-    if not _is_infinite(policy.network):
+    if not is_infinite(policy.network):
         raise ValueError(
             "Exact draws on a set need a network of infinite width, "
             f"got {policy.network}: call the policy and evaluate its draws instead."
         )
     keys, single = as_keys(key)
-    known = _Known.of(policy, data)
+    known = policy._prepared(data)
     new = known.prior.inputs(np.asarray(points, np.float32))
-    x = known.x[: known.n]
+    x = known.observed
     kernel = exact_ntk(policy.network)
     K, k, prior = (gram(kernel, a, b) for a, b in ((x, x), (x, new), (new, new)))
     targets = known.standard.targets / known.prior.amplitude
