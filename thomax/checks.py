@@ -11,10 +11,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold for a setting, in words that follow its name, and as a function."""
+    """What must hold for a setting.
+
+    Args:
+        words: The rule in words that follow the setting's name.
+        holds: Return whether a value follows the rule.
+    """
 
     words: str
-    holds: Callable[[Any], bool]
+    holds: Callable[[Any], bool]  # of whatever a user has passed
 
     def or_none(self) -> "Rule":
         """Return the rule that also allows None."""
@@ -28,7 +33,11 @@ class Rule:
 def check(owner: object, **rules: Rule) -> None:
     """Raise unless the named fields follow their rules.
 
-    Example:
+    Args:
+        owner: The object whose fields are checked.
+        **rules: A rule for each field, by its name.
+
+    Examples:
         >>> from types import SimpleNamespace
         >>> check(SimpleNamespace(steps=-1), steps=whole(0))
         Traceback (most recent call last):
@@ -41,7 +50,11 @@ def check(owner: object, **rules: Rule) -> None:
 
 
 def whole(least: int) -> Rule:
-    """Require a whole number that is not smaller than another; True and 1.0 are none."""
+    """Require a whole number that is not smaller than another; True and 1.0 are none.
+
+    Args:
+        least: The smallest allowed number.
+    """
     return Rule(
         f"to be a whole number >= {least}",
         lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= least,
@@ -49,27 +62,34 @@ def whole(least: int) -> Rule:
 
 
 def at_least(least: float) -> Rule:
-    """Require a finite number that is not smaller than another."""
+    """Require a finite number that is not smaller than another.
+
+    Args:
+        least: The smallest allowed number.
+    """
     return Rule(f">= {least:g}", lambda v: _is_finite(v) and v >= least)
 
 
 def one_of(*names: str) -> Rule:
-    """Require one of a few names."""
+    """Require one of a few names.
+
+    Args:
+        *names: The allowed names.
+    """
     return Rule("to be " + " or ".join(f'"{n}"' for n in names), lambda v: v in names)
 
 
-def _is_finite(value: Any) -> bool:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_descent(value: Any) -> bool:
+def _is_descent(value: object) -> bool:
     if not isinstance(value, tuple) or len(value) != 2:
         return False
     return whole(0).holds(value[0]) and POSITIVE.holds(value[1])
 
 
-def _is_network(value: Any) -> bool:
+def _is_network(value: object) -> bool:
     methods = ("size", "last_layer", "apply", "blocks")
     return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in methods)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.data import Data
+from thomax.model.draws import Score
 from thomax.model.failures import avoid_failures
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
@@ -40,10 +41,19 @@ def suggest(
     search: Search | None = None,
     exclude: Sequence[ParamsLike] = (),
 ) -> list[Params]:
-    """Return the points of trials `number` to `number + n - 1`: the maxima of n draws.
+    """Return the next points: the maxima of n scores, which all differ.
 
-    They differ from each other and from `exclude`; there are fewer where a finite space has no
-    more. Trials of the same number on the same data get the same draw, however they are asked for.
+    Trials of the same number on the same data get the same score, however they are asked for.
+
+    Args:
+        policy: What turns keys and data into scores.
+        space: Where to search.
+        data: What has been observed, larger values being better.
+        n: How many points; there are fewer where a finite space has no more.
+        seed: The seed of the run.
+        number: The number of the first trial that a point is wanted for.
+        search: How hard to search; None for the default.
+        exclude: Points that are not returned.
     """
     score = _score(policy, make_keys(seed, n, first=number), data)
     count = _CENTRES if policy.search_near_best else 0
@@ -62,11 +72,10 @@ def suggest(
     )
 
 
-def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
-    """Return the policy's scores, kept away from where evaluations are likely to fail.
+def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score:
+    """Return the policy's scores, lowered where evaluations are likely to fail.
 
-    The policy learns from the successes. While there are none, all failures are worth the same,
-    and its draws look elsewhere.
+    The policy learns from the successes. While there are none, all failures get the same value.
     """
     failed = data.failed
     if not failed.any() or not policy.avoids_failures:
@@ -79,12 +88,15 @@ def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
 
 
 def default_policy(space: Space | Pool) -> STOBNTSLinear:
-    """Choose the policy for a space: draws at half the deviation, unless it has to be roamed.
+    """Choose the policy for a space.
 
-    Full Thompson draws roam a space of many dimensions for long. But one or two dimensions, the
-    options of a choice among few parameters, branches of a conditional space and the rows of a
-    pool have to be roamed; bending targets towards the good ones would keep the search where it
-    was good first. docs/how-to-choose.md has the numbers.
+    In many dimensions full Thompson draws explore for too long: draws have half the standard
+    deviation. Few dimensions, few parameters with choices, conditional spaces and pools must be
+    explored fully, and with warped targets the search would stay where it was good first.
+    docs/how-to-choose.md has the numbers.
+
+    Args:
+        space: The space that will be searched.
     """
     if _needs_full_exploration(space):
         return STOBNTSLinear(beta=1.0, warp_targets=False)
@@ -92,10 +104,15 @@ def default_policy(space: Space | Pool) -> STOBNTSLinear:
 
 
 def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
-    """Return a policy to ask what is believed, with these settings where it has them.
+    """Return the policy whose draws estimate the objective, for `recommend()` and the report.
 
-    Where its own scores say nothing about that it is the space's default one. To believe is to
-    take for noise whatever looks like it. To search is to follow it: the next evaluation tells.
+    Estimating takes for noise whatever looks like it; searching follows it, because the next
+    evaluation tells.
+
+    Args:
+        policy: The policy of the search; where it is no model, the default one takes its place.
+        space: The space that is searched.
+        **settings: Settings to change, where the policy has them.
     """
     if not policy.is_model:
         policy = default_policy(space)
@@ -107,9 +124,14 @@ def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Polic
 
 
 def shows_noise(space: Space | Pool, data: Data) -> bool:
-    """Return whether values differ at points that are too close together for a function."""
-    believed = replace(default_policy(space), max_noise_std=_ANY_NOISE_STD)
-    return believed.evidence_of_noise(data) > _CLEAR_EVIDENCE
+    """Return whether values differ at points that are too close together for a function.
+
+    Args:
+        space: The space that is searched.
+        data: What has been observed.
+    """
+    model = replace(default_policy(space), max_noise_std=_ANY_NOISE_STD)
+    return model.evidence_of_noise(data) > _CLEAR_EVIDENCE
 
 
 def _needs_full_exploration(space: Space | Pool) -> bool:

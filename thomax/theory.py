@@ -30,6 +30,10 @@ def continuous_log_size(horizon: int, dimension: int) -> float:
 
     Its spacing is 1/sqrt(T), so staying on it costs a function with Lipschitz constant `l`
     at most `l d sqrt(T)` of additional regret.
+
+    Args:
+        horizon: T, how many evaluations in all.
+        dimension: How many dimensions the cube has.
     """
     return dimension / 2 * math.log(horizon)
 
@@ -38,6 +42,12 @@ def beta(t: int, log_size: float, delta: float, finite_width: bool = False) -> f
     """Return beta_t of Theorem 1, or of Theorem 2 for a network of finite width.
 
     It is 2 log(pi^2 t^2 |X| / (3 delta)), where finite width halves delta.
+
+    Args:
+        t: The number of the evaluation, from 1.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        finite_width: Use Theorem 2, for a network of finite width, instead of Theorem 1.
     """
     delta = delta / 2 if finite_width else delta
     return 2 * (math.log(math.pi**2 / 3) + 2 * math.log(t) + log_size - math.log(delta))
@@ -47,7 +57,12 @@ def beta(t: int, log_size: float, delta: float, finite_width: bool = False) -> f
 class BetaSchedule:
     """The theorems' beta as a function of the number of observations: a policy's `beta`.
 
-    Example:
+    Args:
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        finite_width: Use Theorem 2, for a network of finite width, instead of Theorem 1.
+
+    Examples:
         >>> schedule = BetaSchedule(log_size=math.log(1000), delta=0.1)
         >>> schedule(0) == beta(1, math.log(1000), 0.1)
         True
@@ -66,13 +81,24 @@ def confidence_width(t: int, log_size: float, delta: float, finite_width: bool =
     """Return c_t = beta_t (1 + sqrt(2 log(|X| t^2))) of Appendices C and D.
 
     With high probability a draw is nowhere further than c_t posterior deviations from f.
+
+    Args:
+        t: The number of the evaluation, from 1.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        finite_width: Use Theorem 2, for a network of finite width, instead of Theorem 1.
     """
     spread = math.sqrt(2 * (log_size + 2 * math.log(t)))
     return beta(t, log_size, delta, finite_width) * (1 + spread)
 
 
 def information_gain(K: NDArray[np.floating], noise_std: float) -> float:
-    """Return what noisy observations at K's points tell about f: 1/2 log det(I + K/s2)."""
+    """Return what noisy observations at K's points tell about f: 1/2 log det(I + K/s2).
+
+    Args:
+        K: Kernel matrix of the candidates, (N, N).
+        noise_std: Standard deviation of the observation noise.
+    """
     L = np.linalg.cholesky(np.eye(len(K)) + K / noise_std**2)
     return float(np.log(np.diag(L)).sum())
 
@@ -86,6 +112,11 @@ def greedy_information_gain(
     (1 - 1/e) gamma_t. These are also the points of uncertainty sampling (Appendix B). A point
     may come up again: gamma_T ranges over T observations, and noise makes a second one worth
     something.
+
+    Args:
+        K: Kernel matrix of the candidates, (N, N).
+        noise_std: Standard deviation of the observation noise.
+        horizon: T, how many evaluations in all.
     """
     s2 = noise_std**2
     V = np.zeros((horizon, len(K)))  # K - V^T V is the posterior covariance
@@ -102,9 +133,13 @@ def greedy_information_gain(
 def initial_length(gains: NDArray[np.floating], batch: int, C: float) -> int:
     """Return the length of uncertainty sampling that justifies C (after Theorem 1).
 
-    It is the smallest T_init with (B - 1) gamma_{T_init} / T_init <= C, where `gains` are
-    gamma_1, gamma_2, ...; from greedy ones, divide by 1 - 1/e to be on the safe side. The
-    start adds at most 2 B' T_init to the regret.
+    It is the smallest T_init with (B - 1) gamma_{T_init} / T_init <= C. The start adds at most
+    2 B' T_init to the regret.
+
+    Args:
+        gains: gamma_1, gamma_2, ...; divide greedy ones by 1 - 1/e to be on the safe side.
+        batch: How many points a batch has.
+        C: Bound on the information that the pending points of a batch can hold.
     """
     if batch == 1:
         return 0
@@ -133,6 +168,16 @@ def regret_bound(
     With probability 1 - delta,
         R_T <= c_T e^C (1 + 10/p) sqrt(C_1 T gamma_T) + B' pi^2/3
                + [4 B' + c_T e^C (1 + 10/p) K_0] sqrt(2 T log(2/delta)).
+
+    Args:
+        horizon: T, how many evaluations in all.
+        gamma: The maximal information gain from T observations.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        noise_std: Standard deviation of the observation noise.
+        value_bound: B', a bound on |f|.
+        kernel_bound: K_0, a bound on the kernel.
+        C: Bound on the information that the pending points of a batch can hold.
     """
     factor = confidence_width(horizon, log_size, delta) * math.exp(C) * _EXPLORATION
     steps = 4 * value_bound + factor * kernel_bound
@@ -159,6 +204,17 @@ def regret_bound_finite_width(
     As Theorem 1, with eps' = `finite_width_slack` in every step, and log(4/delta):
         R_T <= c_T e^C (1 + 10/p) sqrt(C_1 T gamma_T) + T eps' + B' pi^2/3
                + [4 B' + c_T e^C (1 + 10/p) K_0 + eps'] sqrt(2 T log(4/delta)).
+
+    Args:
+        horizon: T, how many evaluations in all.
+        gamma: The maximal information gain from T observations.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        noise_std: Standard deviation of the observation noise.
+        value_bound: B', a bound on |f|.
+        error: Distance of the empirical NTK from the exact one.
+        kernel_bound: K_0, a bound on the kernel.
+        C: Bound on the information that the pending points of a batch can hold.
     """
     slack = finite_width_slack(
         horizon, log_size, delta, noise_std, value_bound, error, kernel_bound
@@ -184,6 +240,12 @@ def std_gap(t: int, noise_std: float, error: float, kernel_bound: float = 1.0) -
     """Bound how far the empirical NTK moves the posterior deviation (Lemma 9).
 
     Like the paper, this assumes error <= 1 and s2 <= 1.
+
+    Args:
+        t: The number of the evaluation, from 1.
+        noise_std: Standard deviation of the observation noise.
+        error: Distance of the empirical NTK from the exact one.
+        kernel_bound: K_0, a bound on the kernel.
     """
     K_0 = max(1.0, kernel_bound)
     return math.sqrt(error * (1 + 4 * K_0**2 * t**2 / noise_std**4))
@@ -197,7 +259,16 @@ def mean_gap(
     error: float,
     kernel_bound: float = 1.0,
 ) -> float:
-    """Bound how far the empirical NTK moves the posterior mean (Lemma 10, at t = T)."""
+    """Bound how far the empirical NTK moves the posterior mean (Lemma 10, at t = T).
+
+    Args:
+        horizon: T, how many evaluations in all.
+        delta: The probability with which the statement may fail.
+        noise_std: Standard deviation of the observation noise.
+        value_bound: B', a bound on |f|.
+        error: Distance of the empirical NTK from the exact one.
+        kernel_bound: K_0, a bound on the kernel.
+    """
     K_0 = max(1.0, kernel_bound)
     largest_value = value_bound + noise_std * math.sqrt(2 * math.log(4 * horizon / delta))
     return 2 * K_0 * horizon**2 * error / noise_std**4 * largest_value
@@ -212,7 +283,17 @@ def finite_width_slack(
     error: float,
     kernel_bound: float = 1.0,
 ) -> float:
-    """Return eps'_{m,T} (Lemma 16): the regret that finite width adds to one evaluation."""
+    """Return eps'_{m,T} (Lemma 16): the regret that finite width adds to one evaluation.
+
+    Args:
+        horizon: T, how many evaluations in all.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        noise_std: Standard deviation of the observation noise.
+        value_bound: B', a bound on |f|.
+        error: Distance of the empirical NTK from the exact one.
+        kernel_bound: K_0, a bound on the kernel.
+    """
     in_std = std_gap(horizon, noise_std, error, kernel_bound)
     in_mean = mean_gap(horizon, delta, noise_std, value_bound, error, kernel_bound)
     slack = in_mean + beta(horizon, log_size, delta, finite_width=True) * in_std  # Lemma 12
@@ -227,6 +308,13 @@ def kernel_error(
     Proposition 1 asks for m = C_ntk L^6 epsilon^-4 log(4 L |X|^2 / delta). Solved for epsilon,
     C_ntk gets the power 1/4; the paper's text keeps its first power. C_ntk is an unknown
     constant: read results as rates, not as numbers to trust.
+
+    Args:
+        depth: L, the number of hidden layers.
+        width: m, the width of the hidden layers.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        constant: C_ntk, which is unknown.
     """
     log_term = math.log(4 * depth / delta) + 2 * log_size
     epsilon = math.sqrt(math.sqrt(constant * depth**6 * log_term / width))
@@ -236,10 +324,22 @@ def kernel_error(
 def required_width(
     depth: int, error: float, log_size: float, delta: float, constant: float = 1.0
 ) -> int:
-    """Return the smallest width whose `kernel_error` is at most `error` (Proposition 1)."""
+    """Return the smallest width whose `kernel_error` is at most `error` (Proposition 1).
+
+    Args:
+        depth: L, the number of hidden layers.
+        error: Distance of the empirical NTK from the exact one.
+        log_size: The logarithm of the number of points of the domain.
+        delta: The probability with which the statement may fail.
+        constant: C_ntk, which is unknown.
+    """
     return math.ceil(kernel_error(depth, 1, log_size, delta, constant) ** 4 / error**4)
 
 
 def log_width_for_sublinear_regret(horizon: int) -> float:
-    """Return log m for m = T^24, where Theorem 2's T^3 m^(-1/8) stops growing with T."""
+    """Return log m for m = T^24, where Theorem 2's T^3 m^(-1/8) stops growing with T.
+
+    Args:
+        horizon: T, how many evaluations in all.
+    """
     return 24 * math.log(horizon)

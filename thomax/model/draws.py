@@ -78,7 +78,11 @@ class Draw(Score):
     warping: np.ndarray | None = field(default=None, kw_only=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Evaluate in the objective's units: (N,) for a single key, (B, N) for a batch."""
+        """Evaluate in the objective's units: (N,) for a single key, (B, N) for a batch.
+
+        Args:
+            x: Encoded points (N, ...).
+        """
         standard = evaluate(self, np.asarray(x, np.float32))
         if self.warping is not None:
             standard = unwarped(standard, self.warping)
@@ -114,7 +118,14 @@ def _register(*fields: str) -> Callable[[type[T]], type[T]]:
 @_register("theta", "theta0_prime", "beta")
 @dataclass(frozen=True, repr=False)
 class LinearDraw(Draw):
-    """A draw of Algorithm 2: f(x) = beta < grad f(x; theta0'), theta >, one JVP."""
+    """A draw of Algorithm 2: f(x) = beta < grad f(x; theta0'), theta >, one JVP.
+
+    Args:
+        network: The network f.
+        theta: Weights of the linear model, (B, p).
+        theta0_prime: Where the network is linearised, (B, p).
+        beta: What multiplies the draw, (B,).
+    """
 
     network: Network
     theta: np.ndarray
@@ -129,7 +140,16 @@ class LinearDraw(Draw):
 @_register("theta", "theta0", "theta0_prime", "beta", "certificate")
 @dataclass(frozen=True, repr=False)
 class NeuralDraw(Draw):
-    """A draw of Algorithm 1: f(x) = beta (f(x; theta) + < grad f(x; theta0), theta0' >)."""
+    """A draw of Algorithm 1: f(x) = beta (f(x; theta) + < grad f(x; theta0), theta0' >).
+
+    Args:
+        network: The network f.
+        theta: Its trained parameters, (B, p).
+        theta0: Its initial parameters, (B, p).
+        theta0_prime: The direction of the constant term, zero in the last layer, (B, p).
+        beta: What multiplies the draw, (B,).
+        certificate: How far the gradient of the loss fell.
+    """
 
     network: Network
     theta: np.ndarray
@@ -152,6 +172,15 @@ class PathwiseDraw(Draw):
 
     f(x) = beta ( < grad f(x; theta0'), theta0 >  +  k(x, X) A^-1 (y + eps - prior(X)) )
                   `------- prior draw -------'      `----------- update ------------'
+
+    Args:
+        network: The wide network of the prior draw.
+        theta: theta0, the weights of the prior draw, (B, p).
+        theta0_prime: Where the network is linearised, (B, p).
+        beta: What multiplies the draw, (B,).
+        kernel: The exact tangent kernel k.
+        x: The observed points X, padded, (B, n, ...).
+        weights: A^-1 times the residuals, zero on padding, (B, n).
     """
 
     network: Network
@@ -195,7 +224,11 @@ def _own_gradients(score: Score, x: Array) -> tuple[Array, Array]:
 
 
 def batch_size(score: Score) -> int:
-    """Return how many functions a score holds."""
+    """Return how many functions a score holds.
+
+    Raises:
+        TypeError: If it is no score.
+    """
     leaves = jax.tree.leaves(score)
     has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
     if not has_values or not leaves or not all(np.ndim(leaf) for leaf in leaves):
@@ -207,23 +240,43 @@ def batch_size(score: Score) -> int:
 
 
 def in_units(score: Score, x: np.ndarray) -> np.ndarray:
-    """Evaluate all functions of a score in the objective's units: (B, N)."""
+    """Evaluate all functions of a score in the objective's units: (B, N).
+
+    Args:
+        score: The B functions.
+        x: Encoded points (N, ...).
+    """
     found = score(x) if callable(score) else evaluate(score, np.asarray(x, np.float32))
     return np.asarray(found, np.float64)
 
 
 def evaluate(score: Score, x: np.ndarray) -> np.ndarray:
-    """Evaluate B draws on the standardised scale at shared points (N, ...): (B, N) float64."""
+    """Evaluate all functions on the standardised scale at the same points: (B, N) float64.
+
+    Args:
+        score: The B functions.
+        x: Encoded points (N, ...), float32.
+    """
     return _chunked(_shared_points, score, x, axis=0)
 
 
 def evaluate_own(score: Score, x: np.ndarray) -> np.ndarray:
-    """Evaluate each draw at its own points (B, N, ...): (B, N) float64."""
+    """Evaluate each function on the standardised scale at its own points: (B, N) float64.
+
+    Args:
+        score: The B functions.
+        x: Encoded points (B, N, ...), float32.
+    """
     return _chunked(_own_points, score, x, axis=1)
 
 
 def value_and_gradient(score: Score, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return values (B, N) and gradients (B, N, d) of each draw at its own points."""
+    """Return values (B, N) and gradients (B, N, d) of each function at its own points.
+
+    Args:
+        score: The B functions.
+        x: Encoded points (B, N, d), float32.
+    """
     values, gradients = _own_gradients(score, x)
     return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 

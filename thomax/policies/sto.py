@@ -63,7 +63,7 @@ class _SampleThenOptimise(Policy):
 
     @classmethod
     def paper(cls) -> Self:
-        """Return the settings of the paper's experiments: raw targets, bare loss, 2 x 256 ReLU."""
+        """Return the settings of the paper's experiments: raw targets, no added noise, ReLU."""
         return cls(
             _PAPER_NETWORK, noise_std=0.1, perturb=False, lift_to_sphere=False, standardise=False
         )
@@ -278,7 +278,7 @@ def _gain(known: PreparedData[Prior], count: int) -> np.ndarray:
 
 
 def _untrained(count: int) -> Certificate:
-    """Certify draws from the prior: without data the start is the minimum."""
+    """Return the certificates of prior draws: without data the start is the minimum."""
     return Certificate(np.zeros(count), np.zeros(count), np.zeros(count, int))
 
 
