@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thomax.checks import is_whole
 from thomax.keys import make_key, stream
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import variance
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
-from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 

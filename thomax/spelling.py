@@ -1,4 +1,4 @@
-"""Say which name was meant by a misspelt one."""
+"""Find which name was meant by a misspelt one."""
 
 import difflib
 import functools

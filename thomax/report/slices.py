@@ -120,7 +120,7 @@ def _cut(
 
 def _depend(space: Space, names: tuple[str, ...]) -> bool:
     """Return whether one parameter switches another off: then there is no plane of the two."""
-    return any(other in (space.parameters[name].when or {}) for name in names for other in names)
+    return any(other in space.parameters[name].conditions for name in names for other in names)
 
 
 def grid_of(parameter: Parameter, count: int, centre: object) -> tuple[list[object], np.ndarray]:
