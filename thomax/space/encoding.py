@@ -60,6 +60,11 @@ class Scale(Protocol):
 class Interval:
     """A continuous interval, linear or logarithmic: low at -1, high at +1.
 
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether equal ratios are equally far apart.
+
     Examples:
         >>> Interval(0.01, 100, log=True).place(np.array([0.1, 1])).tolist()
         [[-0.5], [0.0]]
@@ -106,6 +111,9 @@ class Interval:
 class Grid:
     """Equally spaced levels: the first at -1, the last at +1, a single one at 0.
 
+    Args:
+        count: How many levels.
+
     Examples:
         >>> Grid(5).place(np.arange(5)).T.tolist()
         [[-1.0, -0.5, 0.0, 0.5, 1.0]]
@@ -145,6 +153,10 @@ class Grid:
 @dataclass(frozen=True)
 class LogGrid:
     """At least two integers, linear in their logarithm: low at -1, the last at +1.
+
+    Args:
+        low: The smallest integer.
+        count: How many integers.
 
     Examples:
         >>> LogGrid(low=1, count=16).nearest(np.array([[-1], [-0.5], [0], [1]])).tolist()
@@ -187,6 +199,9 @@ class OneHot:
 
     So an active categorical adds 1 to the squared norm however many choices it has, like a
     number at its end; two choices are sqrt(2) apart and each is 1 away from inactive.
+
+    Args:
+        count: How many choices.
 
     Examples:
         >>> OneHot(3).place(np.array([2, 0])).tolist()
