@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
@@ -18,6 +17,8 @@ from thomax.spelling import nearest, spell_checked
 from thomax.types import Json, Params, ParamsLike
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
 
 
@@ -53,7 +54,7 @@ class Pool:
         candidates: "ArrayLike | pd.DataFrame",
         *,
         names: Sequence[str] | None = None,
-        executor: Executor | None = None,
+        executor: "Executor | None" = None,
     ) -> None:
         self.executor = _checked_executor(executor)
         digest = hashlib.blake2b(digest_size=8)
@@ -260,7 +261,7 @@ def _checked_names(names: Sequence[str], size: int, columns: Collection[str]) ->
     return [str(name) for name in names]
 
 
-def _checked_executor(executor: Executor | None) -> Executor | None:
+def _checked_executor(executor: "Executor | None") -> "Executor | None":
     if executor is not None and not hasattr(executor, "submit"):
         raise TypeError(
             f"Pool needs an executor with a `submit` method, got {executor!r}: "
