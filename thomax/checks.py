@@ -49,16 +49,23 @@ def check(owner: object, **rules: Rule) -> None:
             raise ValueError(f"{type(owner).__name__} needs {name} {rule.words}, got {value!r}.")
 
 
+def is_whole(value: object, least: float = -math.inf) -> bool:
+    """Return whether a setting is a whole number, and not too small; True and 1.0 are none.
+
+    Args:
+        value: The setting.
+        least: The smallest number allowed.
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
 def whole(least: int) -> Rule:
     """Require a whole number that is not smaller than another; True and 1.0 are none.
 
     Args:
         least: The smallest allowed number.
     """
-    return Rule(
-        f"to be a whole number >= {least}",
-        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= least,
-    )
+    return Rule(f"to be a whole number >= {least}", lambda v: is_whole(v, least))
 
 
 def at_least(least: float) -> Rule:

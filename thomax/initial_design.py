@@ -3,30 +3,36 @@
 Point i of a design depends only on the seed, on i, and on the points that came before.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thomax.checks import is_whole
 from thomax.keys import Stream, make_key, stream
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import variance
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
-from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.types import Params, ParamsLike
 
-Params = dict[str, Any]
-Covariance = Callable[[np.ndarray], np.ndarray]
+Covariance: TypeAlias = Callable[[np.ndarray], np.ndarray]
+Identity: TypeAlias = int | bytes  # what tells points apart
 
 _CANDIDATES = 1000
 _TRIES = 50  # at a random point that the constraint allows
 _LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
 
 
-def design_length(initial: Any, space: Space | Pool) -> int:
-    """Return the number of initial points: by default a few more than there are parameters."""
+def design_length(initial: int | str | None, space: Space | Pool) -> int:
+    """Return the number of initial points: by default a few more than there are parameters.
+
+    Args:
+        initial: The number, "uncertainty", or None for the default.
+        space: Where to search.
+    """
     if initial is None or initial == "uncertainty":
         parameters = 10 if isinstance(space, Pool) else len(space.parameters)
         return min(20, parameters + 4)
@@ -38,9 +44,12 @@ def design_length(initial: Any, space: Space | Pool) -> int:
 
 
 def may_repeat(space: Space | Pool) -> bool:
-    """Say whether a point can come twice: not where a continuous parameter is always active.
+    """Return whether a point can come twice: not where a continuous parameter is always active.
 
     A branch of a conditional space without numbers is a single point.
+
+    Args:
+        space: Where to search.
     """
     if isinstance(space, Pool) or space.is_finite:
         return True
@@ -49,8 +58,14 @@ def may_repeat(space: Space | Pool) -> bool:
 
 def identities(
     space: Space | Pool, params: Sequence[Params], rows: Iterable[np.ndarray]
-) -> Sequence[Any]:
-    """Return what tells points apart: positions in a finite space, else the encoded points."""
+) -> Sequence[Identity]:
+    """Return what tells points apart: positions in a finite space, else the encoded points.
+
+    Args:
+        space: Where to search.
+        params: The points.
+        rows: The same points, encoded.
+    """
     return space.index(params) if space.is_finite else [row.tobytes() for row in rows]
 
 
@@ -58,14 +73,23 @@ def quasi_random_point(
     space: Space | Pool,
     seed: int,
     number: int,
-    seen: Collection[Any],
+    seen: Collection[Identity],
     before: ArrayLike = (),
 ) -> Params | None:
     """Return point `number` of a scrambled Sobol sequence, a random one if it is seen or late.
 
-    A pool is walked in a random order. `seen` are identities; None means that there are no other
-    points. `before` are the encoded points that came before, from which others are found where
-    the constraint refuses nearly all.
+    A pool is walked in a random order.
+
+    Args:
+        space: Where to search.
+        seed: The seed of the sequence.
+        number: Which point of the sequence.
+        seen: The identities of points that are not returned.
+        before: Encoded points that came before: where the constraint refuses nearly all random
+            points, others are found from these.
+
+    Returns:
+        The point, or None where there are no others.
     """
     if isinstance(space, Pool):
         walk = stream(make_key(seed), Stream.INITIAL_DESIGN).permutation(space.size)
@@ -87,14 +111,26 @@ def most_uncertain_point(
     space: Space | Pool,
     seed: int,
     number: int,
-    before: Sequence[Mapping[str, Any]],
-    seen: Collection[Any],
+    before: Sequence[ParamsLike],
+    seen: Collection[Identity],
     covariance: Covariance,
     noise_std: float,
 ) -> Params | None:
     """Return the candidate of largest posterior variance given all points before it.
 
     This is uncertainty sampling, the initial stage of the paper's Theorem 1, on random candidates.
+
+    Args:
+        space: Where to search.
+        seed: The seed of the candidates.
+        number: The number of the trial.
+        before: The points that came before.
+        seen: The identities of points that are not returned.
+        covariance: The prior covariance of encoded points (n, d): (n, n).
+        noise_std: The standard deviation of the observation noise.
+
+    Returns:
+        The point, or None where there are no others.
     """
     rng = stream(make_key(seed, number), Stream.INITIAL_DESIGN)
     known = space.encode(before) if before else np.zeros((0, *space.shape))
@@ -130,6 +166,6 @@ def _attempts(space: Space, seed: int, number: int, before: ArrayLike) -> Iterat
         yield from (rows for _, rows in space.chunks(_CANDIDATES))
 
 
-def _identified(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[Any]]:
+def _identified(space: Space, rows: np.ndarray) -> tuple[list[Params], Sequence[Identity]]:
     params = space.decode(rows)
     return params, identities(space, params, rows)

@@ -20,8 +20,9 @@ from typing import Any, Literal, Protocol
 
 from tqdm import tqdm
 
+from thomax.checks import is_whole
 from thomax.giving_up import Ended, FirstFailures, failure_of
-from thomax.space.parameters import copied, is_whole
+from thomax.space.values import copied
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
 from thomax.workers import Here, Hired, Objective, Running, Threads, Workers

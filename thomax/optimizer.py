@@ -17,6 +17,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from thomax.checks import is_whole
 from thomax.initial_design import design_length
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
@@ -24,9 +25,10 @@ from thomax.model.draws import in_units
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import Initial, Proposer
 from thomax.search.settings import Search
-from thomax.space.parameters import Parameter, copied, is_whole
+from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
+from thomax.space.values import copied
 from thomax.spelling import spell_checked
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal, read_header

@@ -1,10 +1,10 @@
 """Which point a search evaluates next: enqueued ones, then the initial design, then the policy."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
 from thomax.initial_design import (
+    Identity,
     design_length,
     may_repeat,
     most_uncertain_point,
@@ -82,7 +82,7 @@ class Proposer:
 
     def _initial_point(self, history: EncodedHistory) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
-        seen: set[Hashable] = set()
+        seen: set[Identity] = set()
         if may_repeat(self.space) and not self.allow_repeats:
             seen = history.identities()
         number, trials = history.next_number, history.listed()

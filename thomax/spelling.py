@@ -1,20 +1,26 @@
-"""Say which name was meant by a misspelt one."""
+"""Find which name was meant by a misspelt one."""
 
 import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _MOST_LISTED = 20  # a space may have thousands of parameters
 
 
-def nearest(word: Any, known: Iterable[str]) -> str:
+def nearest(word: object, known: Iterable[str]) -> str:
     """Return a hint: the known name that may have been meant, or the known names.
 
-    Example:
+    Args:
+        word: What was written.
+        known: The names that there are.
+
+    Examples:
         >>> nearest("trails", ["trials", "batch"])
         "did you mean 'trials'?"
     """
@@ -27,7 +33,13 @@ def nearest(word: Any, known: Iterable[str]) -> str:
 
 
 def require_known(function: str, words: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse names that are no arguments of a function."""
+    """Raise TypeError where a name is no argument of a function.
+
+    Args:
+        function: The function's name.
+        words: The names that it was called with.
+        known: The names of its arguments.
+    """
     names = [*known]
     for word in words:
         if word not in names:
@@ -35,9 +47,12 @@ def require_known(function: str, words: Iterable[str], known: Iterable[str]) -> 
 
 
 def spell_checked(item: T) -> T:
-    """Decorate a function, or a class for its constructor, to say which keyword was meant.
+    """Decorate a function, or a class for its constructor, to name the keyword that was meant.
 
-    Example:
+    Args:
+        item: The function or class.
+
+    Examples:
         >>> @spell_checked
         ... def run(trials=1):
         ...     return trials
@@ -48,14 +63,15 @@ def spell_checked(item: T) -> T:
     if isinstance(item, type):
         item.__init__ = _checked(item.__init__)  # type: ignore[misc]
         return item
-    return _checked(item)
+    checked: Any = _checked(item)
+    return checked
 
 
-def _checked(function: Any) -> Any:
+def _checked(function: Callable[P, R]) -> Callable[P, R]:
     accepted = [n for n in inspect.signature(function).parameters if n != "self"]
 
     @functools.wraps(function)
-    def checked(*args: Any, **options: Any) -> Any:
+    def checked(*args: P.args, **options: P.kwargs) -> R:
         if not options.keys() <= {*accepted}:
             is_constructor = function.__name__ == "__init__"
             name = type(args[0]).__name__ if is_constructor else function.__name__

@@ -18,7 +18,6 @@ from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
-from thomax.space.parameters import Bool, Categorical
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.types import Params, ParamsLike
@@ -138,6 +137,6 @@ def _needs_full_exploration(space: Space | Pool) -> bool:
     if isinstance(space, Pool):
         return True
     parameters = space.parameters.values()
-    has_choices = any(isinstance(p, Categorical | Bool) for p in parameters)
+    has_choices = any(not p.is_ordered for p in parameters)
     few = _FEW_WITH_CHOICES if has_choices else _FEW
     return len(parameters) <= few or any(p.when for p in parameters)

@@ -17,7 +17,7 @@ from concurrent.futures import (
 )
 from typing import Any, Protocol
 
-from thomax.space.parameters import copied
+from thomax.space.values import copied
 from thomax.storage.trial import Trial
 from thomax.types import Params
 

@@ -87,7 +87,7 @@ class Study:
     def _suggested(self, trial: Any) -> Params:
         params: Params = {}
         for name in self._order:
-            conditions = (self._parameters[name].when or {}).items()
+            conditions = self._parameters[name].conditions.items()
             if all(parent in params and params[parent] in v for parent, v in conditions):
                 params[name] = _suggest(trial, name, self._distributions[name])
         return params
@@ -105,5 +105,5 @@ def _parents_first(space: Space) -> list[str]:
     """Return the parameters' names, each after those that its condition names."""
     import graphlib
 
-    parents = {name: [*(p.when or {})] for name, p in space.parameters.items()}
+    parents = {name: [*p.conditions] for name, p in space.parameters.items()}
     return [*graphlib.TopologicalSorter(parents).static_order()]

@@ -101,7 +101,7 @@ def _configuration_space(space: Space, seed: int) -> Any:
     for name, p in space.parameters.items():
         conditions = [
             InCondition(made[name], made[parent], [_own(space.parameters[parent], v) for v in vs])
-            for parent, vs in (p.when or {}).items()
+            for parent, vs in p.conditions.items()
         ]
         if conditions:
             both = AndConjunction(*conditions) if len(conditions) > 1 else conditions[0]

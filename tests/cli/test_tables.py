@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from thomax import Categorical, Ordinal, Space
 from thomax.cli.journals import open_again
+from thomax.cli.points import Points
 from thomax.cli.sheets import read_sheet
 from thomax.storage.journal import Journal
 from thomax.storage.replay import History
@@ -367,3 +369,11 @@ def test_a_value_in_words_is_answered_with_the_column_of_errors(tell, asked, tex
     assert "got 'n/a': to tell that an evaluation failed, leave `value` empty and" in done.err
     assert "write the reason in the column `error`." in done.err
     assert {t.state for t in trials()} == {"pending"}
+
+
+@pytest.mark.parametrize("kind", [Categorical, Ordinal])
+def test_an_empty_cell_is_an_option_where_the_empty_text_is_one(kind):
+    points = Points(Space({"suffix": kind(["", "px"]), "unit": kind(["mm", "px"])}))
+    assert points.may_be_empty("suffix")
+    assert not points.may_be_empty("unit")
+    assert points.value("suffix", "", float) == ""

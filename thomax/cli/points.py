@@ -7,7 +7,7 @@ from typing import Any
 
 from thomax.cli.candidates import TablePool
 from thomax.cli.texts import as_text, shown
-from thomax.space.parameters import Categorical, Float, Int, Ordinal, Parameter
+from thomax.space.parameters import Listed, Numeric, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.spelling import nearest
@@ -55,9 +55,7 @@ class Points:
         """Return whether an empty cell is a choice; that of a conditional parameter is none."""
         parameters = self.space.parameters if isinstance(self.space, Space) else {}
         parameter = parameters.get(name)
-        return (
-            isinstance(parameter, Categorical) and "" in parameter.choices and not parameter.when
-        )
+        return isinstance(parameter, Listed) and "" in parameter.options and not parameter.when
 
     def differences(self, params: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a row says otherwise than the params; columns of its own do not count."""
@@ -117,14 +115,10 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _typed(parameter: Parameter | None, text: str, number: Reader) -> Any:
-    if isinstance(parameter, Float | Int):
+    if isinstance(parameter, Numeric):
         found = number(text)
         return text if found is None else found  # `validate` turns 2.0 into the 2 of an Int
-    options: Any = (False, True)
-    if isinstance(parameter, Categorical):
-        options = parameter.choices
-    elif isinstance(parameter, Ordinal):
-        options = parameter.values
+    options = parameter.options if isinstance(parameter, Listed) else ()
     exact = [option for option in options if as_text(option) == text]
     similar = [option for option in options if _may_be_written(option, text, number)]
     return [*exact, *similar, text][0]

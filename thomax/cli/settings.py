@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TypedDict
 
-from thomax.space.parameters import is_whole
+from thomax.checks import is_whole
 from thomax.storage.trial import Direction
 
 Settings = TypedDict(

@@ -16,7 +16,8 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from thomax.space.parameters import Array, Categorical, Float, Int, Parameter
+from thomax.space.encoding import Array
+from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 

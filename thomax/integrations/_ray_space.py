@@ -14,9 +14,10 @@ from typing import Any
 from ray.tune.search import sample
 from ray.tune.search.variant_generator import parse_spec_vars
 
-from thomax.space.parameters import Categorical, Float, Int, Parameter, copied, python_scalar
+from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.space.values import copied, python_scalar
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ except ImportError as error:
     ) from error
 from optuna.samplers import BaseSampler, RandomSampler
 
+from thomax.checks import is_whole
 from thomax.initial_design import design_length, quasi_random_point
 from thomax.integrations._optuna_space import (
     Point,
@@ -39,7 +40,6 @@ from thomax.keys import Stream, make_key, stream
 from thomax.model.data import Data
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.search.settings import Search
-from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.spelling import spell_checked
 from thomax.suggest import default_policy, suggest

@@ -31,9 +31,10 @@ from optuna.trial import TrialState
 from thomax.integrations._optuna_space import inferred_conditions
 from thomax.integrations._optuna_trials import is_feasible, observed_value, pending_params
 from thomax.optimizer import Optimizer
-from thomax.space.parameters import Categorical, Float, Int, Parameter, Scalar
+from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.space.values import Scalar
 from thomax.spelling import spell_checked
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial

@@ -15,9 +15,9 @@ from typing import Any, Literal
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
 from thomax.search.settings import Search
-from thomax.space.parameters import python_scalar
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.space.values import python_scalar
 from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
 from thomax.user_warnings import warn

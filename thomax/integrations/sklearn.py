@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from thomax.checks import is_whole
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
-from thomax.space.parameters import is_whole
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.spelling import spell_checked

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat
 
-from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
+from thomax.space.parameters import Listed, Numeric, Parameter
 
 _TICKS = 5
 _MOST_TICKS = 12  # of listed values, side by side
@@ -79,13 +79,11 @@ def axis_of(name: str, parameter: Parameter) -> Axis:
         parameter: The parameter.
     """
     match parameter:
-        case Float() | Int():
+        case Numeric():
             return Axis(name, parameter.low, parameter.high, parameter.log)
-        case Categorical(choices=options) | Ordinal(values=options):
-            return Axis(name, 0, len(options) - 1, options=[*options])
-        case Bool():
-            return Axis(name, 0, 1, options=(False, True))
-    raise TypeError(f"A parameter is a Float, Int, Categorical, Ordinal or Bool, got {parameter}.")
+        case Listed():
+            return Axis(name, 0, len(parameter.options) - 1, options=parameter.options)
+    raise TypeError(f"A parameter needs numbers or listed values for an axis, got {parameter}.")
 
 
 def axis_of_values(name: str, values: Iterable[object]) -> Axis:

@@ -8,7 +8,7 @@ import numpy as np
 
 from thomax.report.belief import Belief
 from thomax.report.importance import spread_codes
-from thomax.space.parameters import Categorical, Ordinal, Parameter
+from thomax.space.parameters import Listed, Parameter
 from thomax.space.space import Space
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial
@@ -120,7 +120,7 @@ def _cut(
 
 def _depend(space: Space, names: tuple[str, ...]) -> bool:
     """Return whether one parameter switches another off: then there is no plane of the two."""
-    return any(other in (space.parameters[name].when or {}) for name in names for other in names)
+    return any(other in space.parameters[name].conditions for name in names for other in names)
 
 
 def grid_of(parameter: Parameter, count: int, centre: object) -> tuple[list[object], np.ndarray]:
@@ -134,7 +134,7 @@ def grid_of(parameter: Parameter, count: int, centre: object) -> tuple[list[obje
         centre: A value of the parameter; one of those returned where options are listed.
     """
     scale = parameter.scale
-    if isinstance(parameter, Categorical | Ordinal):
+    if isinstance(parameter, Listed):
         codes = spread_codes(int(scale.count), _MOST_CHOICES)
         codes = np.union1d(codes, [parameter.code_of(centre)])
     elif scale.count <= count:

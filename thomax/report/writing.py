@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from thomax.checks import is_whole
 from thomax.report.content import gather
 from thomax.report.page import render
-from thomax.space.parameters import is_whole
 from thomax.storage.snapshot import Snapshot
 
 _LONGEST_WAIT = 86_400  # seconds

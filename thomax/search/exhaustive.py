@@ -7,7 +7,8 @@ import numpy as np
 
 from thomax.model.draws import Score, batch_size, evaluate
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
-from thomax.space.pool import Part, Pool
+from thomax.space.features import Part
+from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.types import Params, ParamsLike
 

@@ -18,8 +18,8 @@ class Search:
         restarts_per_draw: How many candidates are improved for each draw at least.
         iterations: How many iterations of L-BFGS improve the continuous parameters each time.
         rounds: How often continuous and discrete parameters are improved in turns.
-        max_enumerated: Finite spaces of up to so many points are scored whole where the best
-            point of a draw is taken already.
+        max_enumerated: Finite spaces of up to so many points are scored whole: at once where that
+            is fast, else where the best point that was found for a draw is taken.
         rounding: Whether to treat all parameters as continuous, and round at the end.
 
     Examples:

@@ -1,20 +1,12 @@
 """Scales: where the codes of a parameter lie in the cube [-1, 1]^d.
 
-Every scale has the same six members, and works on arrays of n codes:
-
-    width    how many columns it takes
-    count    how many codes it has
-    place    codes (n,) -> places (n, width)
-    nearest  any point of the cube (n, width) -> the codes (n,) closest to it
-    spread   points of [0, 1)^width (n, width) -> codes (n,), even ones where those are
-    draw     n random codes
-
-`place(nearest(u))` is a fixed point bit for bit: placing and reading it again changes nothing.
+Every scale works on arrays of n codes, and `place(nearest(u))` is a fixed point bit for bit:
+placing and reading it again changes nothing.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +15,57 @@ Array = NDArray[np.float64]
 Codes = NDArray[Any]  # the int64 levels of a grid, or the float64 values of an interval
 
 
+class Scale(Protocol):
+    """Where the codes of a parameter lie in the cube."""
+
+    @property
+    def width(self) -> int:
+        """How many columns it takes."""
+
+    @property
+    def count(self) -> float:
+        """How many codes it has."""
+
+    def place(self, codes: Codes) -> Array:
+        """Return where codes (n,) lie: (n, width).
+
+        Args:
+            codes: Levels of a grid, or values of an interval.
+        """
+
+    def nearest(self, u: Array) -> Codes:
+        """Return the codes (n,) closest to points of the cube (n, width).
+
+        Args:
+            u: Points, which need not be places of a code.
+        """
+
+    def spread(self, t: Array) -> Codes:
+        """Return codes (n,) of points of [0, 1)^width, evenly spread where those are.
+
+        Args:
+            t: Points (n, width), such as those of a Sobol sequence.
+        """
+
+    def draw(self, rng: np.random.Generator, n: int) -> Codes:
+        """Return random codes (n,).
+
+        Args:
+            rng: The source of random numbers.
+            n: How many.
+        """
+
+
 @dataclass(frozen=True)
 class Interval:
     """A continuous interval, linear or logarithmic: low at -1, high at +1.
 
-    Example:
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether equal ratios are equally far apart.
+
+    Examples:
         >>> Interval(0.01, 100, log=True).place(np.array([0.1, 1])).tolist()
         [[-0.5], [0.0]]
     """
@@ -73,7 +111,10 @@ class Interval:
 class Grid:
     """Equally spaced levels: the first at -1, the last at +1, a single one at 0.
 
-    Example:
+    Args:
+        count: How many levels.
+
+    Examples:
         >>> Grid(5).place(np.arange(5)).T.tolist()
         [[-1.0, -0.5, 0.0, 0.5, 1.0]]
     """
@@ -113,7 +154,11 @@ class Grid:
 class LogGrid:
     """At least two integers, linear in their logarithm: low at -1, the last at +1.
 
-    Example:
+    Args:
+        low: The smallest integer.
+        count: How many integers.
+
+    Examples:
         >>> LogGrid(low=1, count=16).nearest(np.array([[-1], [-0.5], [0], [1]])).tolist()
         [0, 1, 3, 15]
     """
@@ -155,7 +200,10 @@ class OneHot:
     So an active categorical adds 1 to the squared norm however many choices it has, like a
     number at its end; two choices are sqrt(2) apart and each is 1 away from inactive.
 
-    Example:
+    Args:
+        count: How many choices.
+
+    Examples:
         >>> OneHot(3).place(np.array([2, 0])).tolist()
         [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
@@ -185,9 +233,6 @@ class OneHot:
     def draw(self, rng: np.random.Generator, n: int) -> Codes:
         """Draw n choices, all equally likely."""
         return rng.integers(self.count, size=n)
-
-
-Scale = Interval | Grid | LogGrid | OneHot
 
 
 def _rounded(u: Array) -> Array:

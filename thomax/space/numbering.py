@@ -1,4 +1,4 @@
-"""Counting: number the points of a finite space from 0 to size - 1, without gaps.
+"""Numbering: count the points of a finite space from 0 to size - 1, without gaps.
 
 Notation:
     level      a parameter's value as an integer 0, ..., count - 1
@@ -16,23 +16,26 @@ number of their combinations.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Indices = Sequence[int] | NDArray[np.int64]
-Codes = Mapping[str, NDArray[Any]]
+Codes = Mapping[str, np.ndarray]
 Conditions = Mapping[str, Mapping[str, frozenset[int]]]
-_Known = dict[Any, "_Group"]
+_Known = dict[tuple[object, ...], "_Group"]  # by the conditions of its parameters
 
 
 class Numbering:
-    """Number the points of parameters with these counts of levels and these conditions.
+    """The points of a finite space, numbered.
 
-    Conditions must come in an order in which each parameter follows those it depends on.
+    Args:
+        counts: How many levels each parameter has.
+        conditions: The levels of other parameters that activate each one, in an order in which
+            each parameter follows those it depends on.
+        known: Groups that are numbered already, to be shared by the parts of one numbering.
 
-    Example:
+    Examples:
         >>> only_where_on = {"on": {}, "n": {"on": frozenset([1])}}
         >>> numbering = Numbering({"on": 2, "n": 10}, only_where_on)
         >>> numbering.size
@@ -55,27 +58,47 @@ class Numbering:
         self.size: int = math.prod(group.size for group in self._groups)
 
     def codes(self, positions: Indices) -> dict[str, NDArray[np.int64]]:
-        """Return the levels of the points at these positions, 0 for inactive parameters."""
+        """Return the levels of points, 0 for inactive parameters.
+
+        Args:
+            positions: The positions of the points.
+        """
         checked = checked_indices(positions, self.size)
         codes = {name: np.zeros(len(checked), dtype=np.int64) for name in self._names}
         self.write(codes, np.arange(len(checked)), checked)
         return codes
 
     def positions(self, codes: Codes) -> list[int]:
-        """Return the positions of points; levels of inactive parameters do not matter."""
+        """Return the positions of points; levels of inactive parameters do not matter.
+
+        Args:
+            codes: The levels of the points, an array for each parameter.
+        """
         here = np.arange(len(codes[self._names[0]]))
         positions: list[int] = self.read(codes, here, index_type(self.size)).tolist()
         return positions
 
-    def write(self, codes: Codes, here: NDArray[np.int64], positions: NDArray[Any]) -> None:
-        """Set the levels of active parameters: the positions' digits, the last group's first."""
+    def write(self, codes: Codes, here: NDArray[np.int64], positions: np.ndarray) -> None:
+        """Set the levels of active parameters: the positions' digits, the last group's first.
+
+        Args:
+            codes: The levels that are set.
+            here: Which of the points to set.
+            positions: Their positions.
+        """
         for group in reversed(self._groups):
             group.write(codes, here, positions % group.size)
             positions = positions // group.size
 
-    def read(self, codes: Codes, here: NDArray[np.int64], kind: type) -> NDArray[Any]:
-        """Return the positions of the points that are here."""
-        positions: NDArray[Any] = np.zeros(len(here), dtype=kind)
+    def read(self, codes: Codes, here: NDArray[np.int64], kind: type) -> np.ndarray:
+        """Return the positions of some points.
+
+        Args:
+            codes: The levels of all points.
+            here: Which of the points.
+            kind: The type of the positions.
+        """
+        positions: np.ndarray = np.zeros(len(here), dtype=kind)
         for group in self._groups:
             positions = positions * group.size + group.read(codes, here, kind)
         return positions
@@ -86,7 +109,7 @@ class _Group:
 
     Each level that a condition mentions is an option, and all others, which activate nothing,
     are one together. So there are no gaps for inactive parameters: walking over all positions
-    meets every distinct point exactly once.
+    visits every distinct point exactly once.
     """
 
     def __init__(self, counts: Mapping[str, int], conditions: Conditions, known: _Known) -> None:
@@ -103,9 +126,9 @@ class _Group:
         widths = [1] * len(levels) + [others]
         sizes = (width * rest.size for width, rest in zip(widths, self._rests, strict=False))
         *starts, self.size = accumulate(sizes, initial=0)
-        self._starts: NDArray[Any] = np.array(starts, dtype=index_type(self.size))
+        self._starts: np.ndarray = np.array(starts, dtype=index_type(self.size))
 
-    def write(self, codes: Codes, here: NDArray[np.int64], positions: NDArray[Any]) -> None:
+    def write(self, codes: Codes, here: NDArray[np.int64], positions: np.ndarray) -> None:
         options = np.searchsorted(self._starts, positions, side="right") - 1
         for option in np.unique(options).tolist():
             chosen, rest = options == option, self._rests[option]
@@ -113,11 +136,11 @@ class _Group:
             codes[self._name][here[chosen]] = self._level(option, within // rest.size)
             rest.write(codes, here[chosen], within % rest.size)
 
-    def read(self, codes: Codes, here: NDArray[np.int64], kind: type) -> NDArray[Any]:
+    def read(self, codes: Codes, here: NDArray[np.int64], kind: type) -> np.ndarray:
         levels = codes[self._name][here]
         below = np.searchsorted(self._levels, levels)
         options = np.where(np.isin(levels, self._levels), below, len(self._levels))
-        positions: NDArray[Any] = np.zeros(len(here), dtype=kind)
+        positions: np.ndarray = np.zeros(len(here), dtype=kind)
         for option in np.unique(options).tolist():
             chosen, rest = options == option, self._rests[option]
             within = rest.read(codes, here[chosen], kind) + self._starts[option]
@@ -126,7 +149,7 @@ class _Group:
             positions[chosen] = within
         return positions
 
-    def _level(self, option: int, digits: NDArray[Any]) -> Any:
+    def _level(self, option: int, digits: np.ndarray) -> np.ndarray | np.int64:
         """Return the level that an option is, or the ones with these digits among the others."""
         if option < len(self._levels):
             return self._levels[option]
@@ -139,8 +162,8 @@ def _given(conditions: Conditions, name: str, level: int | None) -> Conditions:
     """Return what remains of the conditions where a parameter has this level (None: another)."""
     rest: dict[str, Mapping[str, frozenset[int]]] = {}
     for child, parents in conditions.items():
-        met = name not in parents or level in parents[name]
-        if child != name and met and all(p in rest for p in parents if p != name):
+        is_possible = name not in parents or level in parents[name]
+        if child != name and is_possible and all(p in rest for p in parents if p != name):
             rest[child] = {p: allowed for p, allowed in parents.items() if p != name}
     return rest
 
@@ -157,13 +180,22 @@ def _linked(names: Mapping[str, int], conditions: Conditions) -> Iterator[Condit
 
 
 def index_type(size: int) -> type:
-    """Return the array type that holds indices below this size: Python's integers if need be."""
+    """Return the array type that holds indices below a size: Python's integers if need be.
+
+    Args:
+        size: The number of points.
+    """
     return np.int64 if size < 2**63 else object
 
 
-def checked_indices(indices: Indices, size: int) -> NDArray[Any]:
-    """Return indices as an array, or say which one lies outside."""
-    array: NDArray[Any]
+def checked_indices(indices: Indices, size: int) -> np.ndarray:
+    """Return indices as an array, or raise with the one that lies outside.
+
+    Args:
+        indices: Whole numbers.
+        size: The number of points.
+    """
+    array: np.ndarray
     try:
         array = np.asarray(indices, dtype=index_type(size))
     except OverflowError:

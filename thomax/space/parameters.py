@@ -11,24 +11,21 @@ read and placed again is the same bit for bit, so a replayed journal is the same
 """
 
 import math
-import numbers
-import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from thomax.space.encoding import Array as Array  # for spaces
-from thomax.space.encoding import Codes as Codes
+from thomax.space.choices import Labelled, Options, checked_options
 from thomax.space.encoding import Grid, Interval, LogGrid, OneHot, Scale
+from thomax.space.values import Scalar, are_equal, copied, identity, python_scalar, shortened
 from thomax.spelling import spell_checked
+from thomax.types import Json
 from thomax.user_warnings import warn
-
-Scalar = str | int | float | bool | None
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 LARGEST_INT = 2**53  # beyond it float64 skips integers
@@ -40,15 +37,24 @@ NOTABLE_REST = 1e-6  # of a step between the last grid point and high: less is r
 class Parameter(ABC):
     """What a Space names: one of Float, Int, Categorical, Ordinal, Bool.
 
-    `when` maps other parameters' names to a value or a list of values: the parameter is
-    active only where each of them is active and has (one of) these values.
+    Args:
+        when: Other parameters' names, each with a value or a list of values. The parameter is
+            active only where all of them are active and have such a value.
     """
 
-    when: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
+    when: Mapping[str, Scalar | Collection[Scalar]] | None = field(
+        default=None, kw_only=True, hash=False
+    )
+    is_ordered: ClassVar[bool] = True  # whether neighbouring values are alike
 
     def __post_init__(self) -> None:
         if self.when is not None:
             self._store(when=_checked_when(self.when) or None)
+
+    @property
+    def conditions(self) -> dict[str, tuple[Scalar, ...]]:
+        """The names of `when`, each with all its values."""
+        return {name: _condition_values(given) for name, given in (self.when or {}).items()}
 
     @cached_property
     def scale(self) -> Scale:
@@ -59,28 +65,43 @@ class Parameter(ABC):
     def _scale(self) -> Scale: ...
 
     @abstractmethod
-    def code_of(self, value: Any) -> float:
-        """Return the code of a value, or raise ValueError("needs ..., got ...")."""
+    def code_of(self, value: object) -> float:
+        """Return the code of a value.
+
+        Args:
+            value: What the user gave.
+
+        Raises:
+            ValueError: If it is none of the parameter's values: "needs ..., got ...".
+        """
 
     @abstractmethod
-    def value_of(self, code: Any) -> Scalar:
-        """Return the value of a code; `value_of(code_of(value))` is a value's canonical form."""
+    def value_of(self, code: float) -> Scalar:
+        """Return the value of a code; `value_of(code_of(value))` is a value's canonical form.
 
-    def condition_code_of(self, value: Any) -> float:
-        """Return the code of a value that a condition names; a condition names no objects."""
+        Args:
+            code: A code of the parameter's scale.
+        """
+
+    def condition_code_of(self, value: Scalar) -> float:
+        """Return the code of a value that a condition names.
+
+        Args:
+            value: A value, or the label of an object.
+        """
         return self.code_of(value)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Return the parameter as a JSON-able dictionary."""
-        description: dict[str, Any] = {"type": type(self).__name__}
+        description: dict[str, Json] = {"type": type(self).__name__}
         if self.when is not None:
-            description["when"] = {name: list(values) for name, values in self.when.items()}
+            description["when"] = {name: [*values] for name, values in self.conditions.items()}
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name != "when":
-                is_listed = isinstance(value, tuple | _Labelled)
+                is_listed = isinstance(value, tuple | Labelled)
                 description[f.name] = list(value) if is_listed else value
-            if isinstance(value, _Labelled):  # the labels alone do not bring the objects back
+            if isinstance(value, Labelled):  # the labels alone do not bring the objects back
                 description["labelled"] = True
         return description
 
@@ -95,29 +116,54 @@ class Parameter(ABC):
                 parts.append(f"{f.name}={shown}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def _store(self, **values: Any) -> None:
+    def _store(self, **values: object) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
 
+@dataclass(frozen=True, repr=False)
+class Numeric(Parameter):
+    """A number between two bounds: what Float and Int have in common.
+
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether equal ratios, not equal differences, are equally far apart.
+        when: See Parameter.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    def _check_log(self, *, has_step: bool) -> None:
+        kind, step = type(self).__name__, getattr(self, "step", None)
+        if self.log and self.low <= 0:
+            raise ValueError(f"{kind} with log=True needs low > 0, got low={self.low}.")
+        if self.log and has_step:
+            raise ValueError(f"{kind} takes log=True or a step, got both (step={step}).")
+
+
 @spell_checked
 @dataclass(frozen=True, repr=False)
-class Float(Parameter):
-    """A real number between two bounds.
+class Float(Numeric):
+    """A real number between two bounds, both included.
 
-    With `log` it is spread evenly over its logarithm. With `step` it lives on the grid low,
-    low + step, ... and `high` is lowered to the last grid point, with a warning.
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether to search evenly over the logarithm.
+        step: Allow only low, low + step, ...; `high` is lowered to the last of them, with a
+            warning.
+        when: Make the parameter active only where others have certain values.
 
-    Example:
+    Examples:
         >>> Float(1e-5, 1, log=True)
         Float(1e-05, 1.0, log=True)
         >>> Float(0, 0.9, step=0.3)
         Float(0.0, 0.9, step=0.3)
     """
 
-    low: float
-    high: float
-    log: bool = False
     step: float | None = None
 
     def __post_init__(self) -> None:
@@ -127,10 +173,7 @@ class Float(Parameter):
             raise ValueError(f"Float needs low < high, got low={self.low}, high={self.high}.")
         if not math.isfinite(high - low):
             raise ValueError(f"Float needs high - low below 1.8e308, got low={low}, high={high}.")
-        if self.log and low <= 0:
-            raise ValueError(f"Float with log=True needs low > 0, got low={self.low}.")
-        if self.log and self.step is not None:
-            raise ValueError(f"Float takes log=True or a step, got both (step={self.step}).")
+        self._check_log(has_step=self.step is not None)
         if self.log and high / 1e308 >= low:
             raise ValueError(
                 f"Float with log=True needs high / low below 1e308, got low={low}, high={high}."
@@ -161,8 +204,12 @@ class Float(Parameter):
 
     # Decimal arithmetic gives the grid points people write: 0.3, not 0.30000000000000004.
 
-    def code_of(self, value: Any) -> float:
-        """Return the number itself, or its level on the grid."""
+    def code_of(self, value: object) -> float:
+        """Return the number itself, or its level on the grid.
+
+        Args:
+            value: A number.
+        """
         number = _number(value)
         if not self.low <= number <= self.high:
             raise ValueError(f"needs a number from {self.low} to {self.high}, got {value!r}")
@@ -177,23 +224,31 @@ class Float(Parameter):
             )
         return level
 
-    def value_of(self, code: Any) -> float:
-        """Return the code itself, or the grid point of this level."""
+    def value_of(self, code: float) -> float:
+        """Return the code itself, or the grid point of this level.
+
+        Args:
+            code: A number, or a level.
+        """
         if self.step is None:
             return float(code)
-        return float(_decimal(self.low) + code * _decimal(self.step))
+        return float(_decimal(self.low) + int(code) * _decimal(self.step))
 
 
 @spell_checked
 @dataclass(frozen=True, repr=False)
-class Int(Parameter):
+class Int(Numeric):
     """A whole number between two bounds, both included.
 
-    With `step` it takes the values low, low + step, ... and `high` is lowered to the last of
-    them, with a warning. With `log` it is spread evenly over its logarithm: random values are
-    drawn log-uniformly from [low - 1/2, high + 1/2] and rounded.
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether to search evenly over the logarithm.
+        step: Allow only low, low + step, ...; `high` is lowered to the last of them, with a
+            warning.
+        when: Make the parameter active only where others have certain values.
 
-    Example:
+    Examples:
         >>> Int(16, 512, log=True)
         Int(16, 512, log=True)
         >>> Int(0, 8, step=4)
@@ -202,7 +257,6 @@ class Int(Parameter):
 
     low: int
     high: int
-    log: bool = False
     step: int = 1
 
     def __post_init__(self) -> None:
@@ -212,10 +266,7 @@ class Int(Parameter):
             raise ValueError(f"Int needs low <= high, got low={low}, high={high}.")
         if step < 1 or step > max(high - low, 1):
             raise ValueError(f"Int needs 1 <= step <= high - low = {high - low}, got step={step}.")
-        if self.log and low < 1:
-            raise ValueError(f"Int with log=True needs low > 0, got low={low}.")
-        if self.log and step != 1:
-            raise ValueError(f"Int takes log=True or a step, got both (step={step}).")
+        self._check_log(has_step=step != 1)
         if self.log and high > LARGEST_LOG_INT:
             raise ValueError(
                 f"Int with log=True needs high <= 2**40, got high={high}: use Float with log=True."
@@ -229,8 +280,12 @@ class Int(Parameter):
         count = self.code_of(self.high) + 1
         return LogGrid(self.low, count) if self.log and count > 1 else Grid(count)
 
-    def code_of(self, value: Any) -> int:
-        """Return how many steps the number lies above low."""
+    def code_of(self, value: object) -> int:
+        """Return how many steps the number lies above low.
+
+        Args:
+            value: A whole number.
+        """
         number = _number(value)
         if not self.low <= number <= self.high or number != int(number):
             raise ValueError(f"needs a whole number from {self.low} to {self.high}, got {value!r}")
@@ -239,107 +294,118 @@ class Int(Parameter):
             raise ValueError(f"needs {self.low} plus a multiple of {self.step}, got {value!r}")
         return level
 
-    def value_of(self, code: int) -> int:
-        """Return the number so many steps above low."""
-        return self.low + self.step * code
+    def value_of(self, code: float) -> int:
+        """Return the number so many steps above low.
+
+        Args:
+            code: A level.
+        """
+        return self.low + self.step * int(code)
 
 
-class _Labelled(dict[str, Any]):
-    """Objects by label: what a listed parameter chooses among when it was given a dict."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Labelled) or [*self] != [*other]:
-            return False
-        return all(_alike(self[label], other[label]) for label in self)
-
-    def __hash__(self) -> int:  # type: ignore[override]  # nobody changes it
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        shown = [f"{label!r}: {reprlib.repr(value)}" for label, value in [*self.items()][:8]]
-        more = [f"... {len(self)} in all"] if len(self) > 8 else []
-        return f"{{{', '.join([*shown, *more])}}}"
-
-
-class _Listed(Parameter):
+class Listed(Parameter):
     """A parameter whose values are listed one by one, or are objects by label.
 
     A label is the canonical form of its object: codes, journals and conditions know labels only.
     """
 
-    @property
-    @abstractmethod
-    def _listed(self) -> Any: ...
+    _listed: Options  # as given, and checked
+
+    def _store_options(self, **given: object) -> None:
+        """Check the options that stand in a field, such as `choices`, and store them there."""
+        ((name, options),) = given.items()
+        checked = checked_options(type(self).__name__, name.removesuffix("s"), options)
+        self._store(**{name: checked}, _listed=checked)
 
     @cached_property
-    def _options(self) -> tuple[Scalar, ...]:
+    def options(self) -> tuple[Scalar, ...]:
+        """The values, or the labels, in their order."""
         return tuple(self._listed)
 
     @cached_property
-    def _levels(self) -> dict[Any, int]:
-        return {identity(option): level for level, option in enumerate(self._options)}
+    def _levels(self) -> dict[tuple[bool, object], int]:
+        return {identity(option): level for level, option in enumerate(self.options)}
 
     @property
     def is_labelled(self) -> bool:
         """Whether the values are objects by label."""
-        return isinstance(self._listed, _Labelled)
+        return isinstance(self._listed, Labelled)
 
-    def code_of(self, value: Any) -> int:
-        """Return the level of a value; of an object or its label where there are labels."""
+    def code_of(self, value: object) -> int:
+        """Return the level of a value; of an object or its label where there are labels.
+
+        Args:
+            value: A value, an object or a label.
+        """
         label = self.label_of(value)
         return self.condition_code_of(value if label is None else label)
 
-    def condition_code_of(self, value: Any) -> int:
-        """Return the level of a plain value or of a label."""
+    def condition_code_of(self, value: object) -> int:
+        """Return the level of a plain value or of a label.
+
+        Args:
+            value: A value or a label.
+        """
         scalar = python_scalar(value)
         if not isinstance(scalar, Scalar) or identity(scalar) not in self._levels:
             word = "one of the labels" if self.is_labelled else "one of"
-            raise ValueError(f"needs {word} {shortened(self._options)}, got {value!r}")
+            raise ValueError(f"needs {word} {shortened(self.options)}, got {value!r}")
         return self._levels[identity(scalar)]
 
-    def value_of(self, code: int) -> Scalar:
-        """Return the value, or the label, at a level."""
-        return self._options[code]
+    def value_of(self, code: float) -> Scalar:
+        """Return the value, or the label, at a level.
 
-    def label_of(self, value: Any) -> str | None:
-        """Return the label of an object, also where the label itself is given, or None."""
-        if not self.is_labelled:
+        Args:
+            code: A level.
+        """
+        return self.options[int(code)]
+
+    def label_of(self, value: object) -> str | None:
+        """Return the label of an object, or None where it has none; a label is its own.
+
+        Args:
+            value: An object or a label.
+        """
+        labelled = self._listed
+        if not isinstance(labelled, Labelled):
             return None
-        if isinstance(value, str) and value in self._listed:
+        if isinstance(value, str) and value in labelled:
             return str(value)
-        return next((label for label, v in self._listed.items() if _alike(v, value)), None)
+        return next((label for label, v in labelled.items() if are_equal(v, value)), None)
 
-    def object_of(self, value: Any) -> Any:
-        """Return the object that a label stands for, its containers copied; any other value."""
-        return copied(self._listed[value]) if self.is_labelled else value
+    def object_of(self, value: object) -> object:
+        """Return the object that a label stands for, its containers copied; any other value.
+
+        Args:
+            value: A value of the parameter, in canonical form.
+        """
+        labelled = self._listed
+        return copied(labelled[str(value)]) if isinstance(labelled, Labelled) else value
 
 
 @spell_checked
 @dataclass(frozen=True, repr=False)
-class Categorical(_Listed):
+class Categorical(Listed):
     """One of several choices without an order.
 
     Args:
         choices: Text, numbers, True, False or None; or a dict from labels to objects of any
             kind. Then trials hold the objects, and the journal the labels.
-        when: See Parameter.
+        when: Make the parameter active only where others have certain values.
 
-    Example:
+    Examples:
         >>> Categorical(["adam", "sgd"])
         Categorical(['adam', 'sgd'])
         >>> Categorical({"small": (64,), "large": (64, 64)})
         Categorical({'small': (64,), 'large': (64, 64)})
     """
 
-    choices: Sequence[Scalar] | Mapping[str, Any]
+    choices: Sequence[Scalar] | Mapping[str, object]
+    is_ordered: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._store(choices=_checked_options("Categorical", "choice", self.choices))
-
-    @property
-    def _listed(self) -> Any:
-        return self.choices
+        self._store_options(choices=self.choices)
 
     def _scale(self) -> OneHot:
         return OneHot(len(self.choices))
@@ -347,28 +413,24 @@ class Categorical(_Listed):
 
 @spell_checked
 @dataclass(frozen=True, repr=False)
-class Ordinal(_Listed):
+class Ordinal(Listed):
     """One of several values whose order matters, equally spaced in the cube.
 
     Args:
         values: In their order: text, numbers, True, False or None; or a dict from labels to
             objects of any kind, as for Categorical.
-        when: See Parameter.
+        when: Make the parameter active only where others have certain values.
 
-    Example:
+    Examples:
         >>> Ordinal(["small", "medium", "large"])
         Ordinal(['small', 'medium', 'large'])
     """
 
-    values: Sequence[Scalar] | Mapping[str, Any]
+    values: Sequence[Scalar] | Mapping[str, object]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._store(values=_checked_options("Ordinal", "value", self.values))
-
-    @property
-    def _listed(self) -> Any:
-        return self.values
+        self._store_options(values=self.values)
 
     def _scale(self) -> Grid:
         return Grid(len(self.values))
@@ -376,68 +438,60 @@ class Ordinal(_Listed):
 
 @spell_checked
 @dataclass(frozen=True, repr=False)
-class Bool(_Listed):
+class Bool(Listed):
     """True or False.
 
-    Example:
+    Args:
+        when: Make the parameter active only where others have certain values.
+
+    Examples:
         >>> Bool(when={"optimiser": "sgd"})
         Bool(when={'optimiser': ('sgd',)})
     """
 
-    @property
-    def _listed(self) -> Any:
-        return (False, True)
+    is_ordered: ClassVar[bool] = False
+    _listed = (False, True)
 
     def _scale(self) -> Grid:
         return Grid(2)
 
 
+# The one list of types: descriptions, space files and messages read it.
 PARAMETER_TYPES: dict[str, type[Parameter]] = {
     kind.__name__: kind for kind in (Float, Int, Categorical, Ordinal, Bool)
 }
 
 
-def is_whole(value: Any, least: float = -math.inf) -> bool:
-    """Say whether a setting is a whole number, and no less than another; True and 1.0 are none."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return whole and value >= least
+def parameter_from_description(description: Mapping[str, Any]) -> Parameter:
+    """Rebuild the parameter that `describe` described; labels stand for their objects.
+
+    Args:
+        description: A dictionary with the type and its arguments.
+    """
+    kind = description["type"]
+    if kind not in PARAMETER_TYPES:
+        raise ValueError(f"A parameter is one of {[*PARAMETER_TYPES]}, got {kind!r}.")
+    others = ("name", "type", "labelled")
+    arguments = {name: value for name, value in description.items() if name not in others}
+    if description.get("labelled"):
+        for name in arguments.keys() & {"choices", "values"}:
+            arguments[name] = {label: label for label in arguments[name]}
+    return PARAMETER_TYPES[kind](**arguments)
 
 
-def python_scalar(value: Any) -> Any:
-    """Unwrap a scalar of NumPy or JAX; leave anything else alone."""
-    return value.item() if getattr(value, "ndim", None) == 0 else value
-
-
-def copied(value: Any) -> Any:
-    """Copy dicts, lists, tuples, sets and arrays all the way down; leave anything else alone."""
-    if type(value) is dict:
-        return {key: copied(inner) for key, inner in value.items()}
-    if type(value) in (list, tuple, set):
-        return type(value)(copied(inner) for inner in value)
-    return value.copy() if type(value) is np.ndarray else value
-
-
-def shortened(values: Sequence[Any], most: int = 8) -> str:
-    """Show a list, and of a long one its beginning and its length."""
-    if len(values) <= most:
-        return repr(list(values))
-    shown = ", ".join(repr(value) for value in values[:most])
-    return f"[{shown}, ... {len(values)} in all]"
-
-
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     """Return a number as it is, and anything else as nan, which no bounds contain."""
     number = python_scalar(value)
     return number if isinstance(number, int | float) and type(number) is not bool else math.nan
 
 
-def _finite(name: str, value: Any) -> float:
+def _finite(name: str, value: object) -> float:
     if abs(number := _number(value)) <= LARGEST_FLOAT:
         return float(number) + 0.0  # turns -0.0 into 0.0
     raise ValueError(f"Float needs a finite number for {name}, got {value!r}.")
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     if abs(number := _number(value)) <= LARGEST_INT and number == int(number):
         return int(number)
     raise ValueError(f"Int needs a whole number within ±2**53 for {name}, got {value!r}.")
@@ -445,11 +499,6 @@ def _whole(name: str, value: Any) -> int:
 
 def _decimal(value: float) -> Decimal:
     return Decimal(repr(value))
-
-
-def identity(value: Scalar) -> tuple[bool, Scalar]:
-    """Return what makes two options the same: True is not 1, but 1 is 1.0."""
-    return isinstance(value, bool), value
 
 
 def _warn_of_lower_end(parameter: Float | Int, last: float) -> None:
@@ -460,88 +509,20 @@ def _warn_of_lower_end(parameter: Float | Int, last: float) -> None:
     )
 
 
-def _alike(a: Any, b: Any) -> bool:
-    """Return whether two objects are the same or equal; those that cannot be compared are not."""
-    if a is b or type(a) is not type(b):
-        return a is b
-    if type(a) is dict:
-        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
-    if type(a) in (list, tuple):
-        return len(a) == len(b) and all(map(_alike, a, b))
-    try:
-        if isinstance(a, np.ndarray):  # a copy is alike also where it holds nan
-            is_copy = a.dtype == b.dtype != object and a.tobytes() == b.tobytes()
-            return np.array_equal(a, b) or (is_copy and a.shape == b.shape)
-        return bool(a == b)
-    except Exception:
-        return False
-
-
-def _checked_options(kind: str, word: str, given: Any) -> tuple[Scalar, ...] | _Labelled:
-    unordered = isinstance(given, str | bytes | set | frozenset)
-    if unordered or not isinstance(given, Iterable):
-        raise ValueError(f"{kind} needs a list of {word}s, got {given!r}.")
-    options: tuple[Scalar, ...] | _Labelled
-    if isinstance(given, Mapping):
-        options = _checked_labels(kind, given)
-    else:
-        options = _checked_scalars(kind, word, given)
-    if not options:
-        raise ValueError(f"{kind} needs at least one {word}, got none.")
-    return options
-
-
-def _checked_scalars(kind: str, word: str, given: Iterable[Any]) -> tuple[Scalar, ...]:
-    options: dict[Any, Scalar] = {}
-    for option in map(python_scalar, given):
-        if type(option) not in (str, int, float, bool, type(None)):
-            raise ValueError(
-                f"{kind} needs str, int, float, bool or None, got {option!r}: give other objects "
-                f'labels, as in {kind}({{"a label": {reprlib.repr(option)}, ...}}).'
-            )
-        if isinstance(option, float) and not math.isfinite(option):
-            raise ValueError(f"{kind} needs finite numbers, got {option!r}: use a string for it.")
-        if identity(option) in options:
-            raise ValueError(f"{kind} needs distinct {word}s, got {option!r} twice.")
-        options[identity(option)] = option
-    return tuple(options.values())
-
-
-def _checked_labels(kind: str, given: Mapping[Any, Any]) -> _Labelled:
-    labelled = _Labelled()
-    for label, value in given.items():
-        if not isinstance(label, str):
-            raise ValueError(
-                f"{kind} needs labels that are strings, got {label!r}: write {str(label)!r}."
-            )
-        if label in labelled:
-            raise ValueError(f"{kind} needs distinct labels, got {label!r} twice.")
-        twin = next((other for other, known in labelled.items() if _alike(known, value)), None)
-        if twin is not None:
-            raise ValueError(
-                f"{kind} needs distinct objects, got equal ones for {twin!r} and {label!r}."
-            )
-        labelled[str(label)] = copied(value)
-    for label, value in labelled.items():
-        # What is told may be an object or a label: it must be clear which.
-        if isinstance(value, str) and value != label and value in labelled:
-            raise ValueError(
-                f"{kind} needs labels that name one object, got {value!r}, which is the label of "
-                f"one and the object of {label!r}: rename a label."
-            )
-    return labelled
-
-
-def _checked_when(when: Any) -> dict[str, tuple[Scalar, ...]]:
+def _checked_when(when: object) -> dict[str, tuple[Scalar, ...]]:
     if not isinstance(when, Mapping):
         raise ValueError(f"when needs a mapping like {{'optimiser': 'sgd'}}, got {when!r}.")
-    many = (list, tuple, set, frozenset, range, np.ndarray)
-    checked = {}
-    for name, given in when.items():
-        if isinstance(given, set | frozenset):  # no order of its own: another in each process
-            given = sorted(given, key=repr)
-        values = tuple(given) if isinstance(given, many) else (given,)
+    checked = {name: _condition_values(given) for name, given in when.items()}
+    for name, values in checked.items():
         if not values:
             raise ValueError(f"when needs at least one value of {name!r}, got none.")
-        checked[name] = tuple(python_scalar(value) for value in values)
     return checked
+
+
+def _condition_values(given: Scalar | Collection[Scalar]) -> tuple[Scalar, ...]:
+    """Return one or several values of a condition as a tuple."""
+    if isinstance(given, set | frozenset):  # no order of its own: another in each process
+        given = sorted(given, key=repr)
+    if isinstance(given, list | tuple | range | np.ndarray):
+        return tuple(map(python_scalar, given))
+    return (python_scalar(given),)

@@ -16,12 +16,11 @@ so that the points spread, and shorter whenever hardly anything is allowed.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from thomax.space.encoding import Array
 
 _DRIFT, _TRADE, _STRIDE, _CROSS, _REDRAW = range(5)
 _AT_ONCE = 1000  # moves
@@ -42,7 +41,7 @@ def perturbed(
     """Return up to n points other than the known ones; the known ones where no other is found.
 
     Args:
-        rng: Where the random numbers come from.
+        rng: The source of random numbers.
         known: Points that the constraint allows, one row each.
         n: How many points.
         columns: The columns of each parameter.
@@ -67,11 +66,11 @@ def _moved(
     rng: np.random.Generator,
     points: Array,
     columns: Sequence[slice],
-    fresh: Array,
+    drawn: Array,
     decades: int,
 ) -> Array:
     """Move random points, each in one of the five ways."""
-    count, dimension = fresh.shape
+    count, dimension = drawn.shape
     x, other, third = points[rng.integers(len(points), size=(3, count))]
     size = 2 * 10.0 ** -rng.uniform(0, decades, (count, 1))
     gauss = rng.normal(size=x.shape)
@@ -79,16 +78,16 @@ def _moved(
     ways[_DRIFT] = x + size * gauss
     ways[_TRADE] = x + size * np.sign(gauss)
     ways[_STRIDE] = x + rng.uniform(-1, 1, (count, 1)) * (other - third)
-    ways[_CROSS], ways[_REDRAW] = other, fresh
+    ways[_CROSS], ways[_REDRAW] = other, drawn
     for c in columns:
         if c.stop - c.start > 1:  # a choice
-            ways[_DRIFT, :, c] = ways[_TRADE, :, c] = fresh[:, c]
+            ways[_DRIFT, :, c] = ways[_TRADE, :, c] = drawn[:, c]
     way = rng.integers(len(ways), size=count)
     changed = _few(rng, count, columns) | (way == _STRIDE)[:, None]
     return np.clip(np.where(changed, ways[way, np.arange(count)], x), -1, 1)
 
 
-def _few(rng: np.random.Generator, count: int, columns: Sequence[slice]) -> Any:
+def _few(rng: np.random.Generator, count: int, columns: Sequence[slice]) -> NDArray[np.bool_]:
     """Mark the columns of one parameter, or of more, in each of so many rows."""
     total = len(columns)
     share = total ** -rng.uniform(0, 1, (count, 1))

@@ -1,48 +1,44 @@
-"""Pools: finite lists of candidates with known features (vectors, images, tables).
-
-Features reach the networks as float32 of a size that suits them. A column is the last axis:
-one feature of a vector, one channel of an image.
-
-    an image of integers                 smallest value of the pool → 0, largest → 1
-    a column of one value                0
-    a column of only -1, 0 and 1         as it is (flags and one-hot codes stay codes)
-    any other column                     (x - mean) / (2 std), so that most |x| <= 1
-"""
+"""Pools: finite lists of candidates with known features (vectors, images, tables)."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thomax.space.features import Features, Part, array_features
 from thomax.space.numbering import Indices, checked_indices
-from thomax.space.parameters import identity, python_scalar
+from thomax.space.tables import row_labels, table_columns, table_features
+from thomax.space.values import Scalar, python_scalar
 from thomax.spelling import nearest, spell_checked
+from thomax.types import Json, Params, ParamsLike
 
-Features = NDArray[np.float32]
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
-ELEMENTS_AT_ONCE = 2**18  # numbers converted to float64 at a time: 2 MB
-MOST_ONE_HOT_VALUES = 1000
+    import pandas as pd
 
 
 @spell_checked
 class Pool:
-    """Choose among candidates whose features are known.
+    """A finite list of candidates whose features are known.
 
-    Candidates are an array (N, d), images (N, h, w) or (N, h, w, channels), or a pandas
-    DataFrame: its numeric columns become one feature each, its bool columns -1 or 1, and its
-    other columns one feature per distinct value. Features are scaled as the module describes.
-    A table whose rows have labels (an index other than 0, 1, 2, ...) keeps them: they stand as
-    `label` in the params. A memory-mapped array stays on disk and is scaled while it is read.
-    `names` labels the candidates. A `concurrent.futures` executor scores them in parts, side by
-    side; the result is the same. Two pools are equal if their descriptions, which hold a
+    Features are scaled column by column. Two pools are equal if their descriptions, which hold a
     checksum, are.
 
-    Example:
+    Args:
+        candidates: An array (N, d), images (N, h, w) or (N, h, w, channels), or a pandas
+            DataFrame: numeric columns become one feature each, bool columns -1 or 1, and others
+            one feature per distinct value. A memory-mapped array stays on disk.
+        names: What the candidates are called, in their order; the rows of a DataFrame keep their
+            index as labels.
+        executor: A `concurrent.futures` executor whose workers score the candidates in parts;
+            the points are the same.
+
+    Examples:
         >>> pool = Pool([[0.0, 5.0], [1.0, 5.0]], names=["aspirin", "caffeine"])
         >>> pool.at([1])
         array([[1., 0.]], dtype=float32)
@@ -54,18 +50,21 @@ class Pool:
     blocks: ClassVar[tuple[()]] = ()
 
     def __init__(
-        self, candidates: Any, *, names: Sequence[str] | None = None, executor: Any = None
+        self,
+        candidates: "ArrayLike | pd.DataFrame",
+        *,
+        names: Sequence[str] | None = None,
+        executor: "Executor | None" = None,
     ) -> None:
         self.executor = _checked_executor(executor)
         digest = hashlib.blake2b(digest_size=8)
-        self._shown: dict[str, Any] = {}
-        if hasattr(candidates, "columns") and hasattr(candidates, "iloc"):
-            self._shown = _table_columns(candidates)
-            features = [_column_features(n, v, digest) for n, v in self._shown.items()]
-            self._source = _Scaled(np.hstack(features), np.zeros(1), np.ones(1))
-            self._shown = _row_labels(candidates) | self._shown
+        self._shown: dict[str, Sequence[Scalar] | np.ndarray] = {}  # beside the index
+        if _is_table(candidates):
+            columns = table_columns(candidates)
+            self._source = table_features(columns, digest)
+            self._shown = {**row_labels(candidates), **columns}
         else:
-            self._source = _array_source(_checked_array(candidates), digest)
+            self._source = array_features(candidates, digest)
         self.shape = self._source.shape[1:]
         self.size: int = self._source.shape[0]
         self.checksum = digest.hexdigest()
@@ -78,33 +77,58 @@ class Pool:
         return int(np.prod(self.shape))
 
     def at(self, indices: Indices) -> Features:
-        """Return the features of the candidates with these indices."""
+        """Return the features of candidates.
+
+        Args:
+            indices: Their indices.
+        """
         return self._source.read(checked_indices(indices, self.size))
 
     def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
-        """Walk over all candidates: indices and features, at most `rows` at a time."""
+        """Yield indices and features of all candidates.
+
+        Args:
+            rows: How many at a time.
+        """
         return Part(self._source, 0).chunks(rows)
 
     def parts(self, rows: int) -> "Iterator[Part]":
-        """Split the candidates into parts of at most `rows`, to be scored elsewhere."""
+        """Split the candidates into parts, to be scored elsewhere.
+
+        Args:
+            rows: How many candidates a part has at most.
+        """
         for start in range(0, self.size, rows):
             yield Part(self._source.part(start, start + rows), start)
 
     def sample(self, rng: np.random.Generator, n: int) -> Features:
-        """Return the features of independent random candidates."""
+        """Return the features of independent random candidates.
+
+        Args:
+            rng: The source of random numbers.
+            n: How many.
+        """
         return self.at(rng.integers(self.size, size=n))
 
-    def params(self, indices: Indices) -> list[dict[str, Any]]:
-        """Return each candidate's index, and its label, table columns and name where known."""
+    def params(self, indices: Indices) -> list[Params]:
+        """Return each candidate's index, and its label, table columns and name where known.
+
+        Args:
+            indices: Their indices.
+        """
         return [
             {"index": i} | {key: python_scalar(values[i]) for key, values in self._shown.items()}
             for i in checked_indices(indices, self.size).tolist()
         ]
 
-    def validate(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def validate(self, params: ParamsLike) -> Params:
         """Return the params of the candidate with this index, or with this name or label.
 
-        Where the index is given, the name and the label are compared.
+        Args:
+            params: The index, the name or the label; all that are given must fit.
+
+        Raises:
+            ValueError: If there is no such candidate.
         """
         if not isinstance(params, Mapping):
             raise TypeError(f"params needs a mapping such as {{'index': 0}}, got {params!r}.")
@@ -138,7 +162,7 @@ class Pool:
         """
         return [key for key in ("name", "label") if isinstance(self._shown.get(key), list)]
 
-    def _index_called(self, params: Mapping[str, Any]) -> int | None:
+    def _index_called(self, params: ParamsLike) -> int | None:
         """Return the index of the one candidate with the name or label that params give."""
         for key in self._callings:
             if key in params:
@@ -152,27 +176,43 @@ class Pool:
                 return called.index(wanted)
         return None
 
-    def index(self, params: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Return the indices that params name."""
+    def index(self, params: Sequence[ParamsLike]) -> list[int]:
+        """Return the indices of candidates.
+
+        Args:
+            params: Their indices, names or labels.
+        """
         return [self.validate(row)["index"] for row in params]
 
-    def encode(self, params: Sequence[Mapping[str, Any]]) -> Features:
-        """Return the features of the candidates that params name."""
+    def encode(self, params: Sequence[ParamsLike]) -> Features:
+        """Return the features of candidates.
+
+        Args:
+            params: Their indices, names or labels.
+        """
         return self.at(self.index(params))
 
-    def with_objects(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of params: a pool has no labelled choices."""
+    def with_objects(self, params: ParamsLike) -> Params:
+        """Return a copy of params: a pool has no labelled choices.
+
+        Args:
+            params: A candidate.
+        """
         return dict(params)
 
     with_labels = with_objects
 
     def satisfies(self, x: ArrayLike) -> NDArray[np.bool_]:
-        """Say for each row that it is allowed: a pool has no constraint."""
+        """Return True for each row: a pool has no constraint.
+
+        Args:
+            x: Rows of features.
+        """
         return np.ones(len(np.asarray(x)), dtype=bool)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Return what identifies the pool as a JSON-able dictionary."""
-        description = {
+        description: dict[str, Json] = {
             "kind": "pool",
             "size": self.size,
             "shape": list(self.shape),
@@ -189,7 +229,7 @@ class Pool:
             digest.update(json.dumps([key, called]).encode())  # JSON: where each ends is plain
         return digest.hexdigest()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out the executor, which belongs to one process."""
         return {**vars(self), "executor": None}
 
@@ -203,262 +243,16 @@ class Pool:
         return f"Pool({self.size} candidates of shape {self.shape})"
 
 
-@dataclass(frozen=True)
-class Part:
-    """Candidates of a pool from the index `start` on: what travels to a worker."""
-
-    source: "_Scaled"
-    start: int
-
-    @property
-    def stop(self) -> int:
-        """The index after the last."""
-        return self.start + self.source.shape[0]
-
-    def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
-        """Walk over the candidates: indices in the pool and features, at most `rows` at a time."""
-        for start in range(self.start, self.stop, rows):
-            indices = np.arange(start, min(start + rows, self.stop), dtype=np.int64)
-            first = start - self.start
-            yield indices, self.source.read(slice(first, first + rows))
+def _is_table(candidates: object) -> TypeGuard["pd.DataFrame"]:
+    return hasattr(candidates, "columns") and hasattr(candidates, "iloc")
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where in a file a mapped array lies."""
-
-    path: str
-    offset: int
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    @classmethod
-    def of(cls, array: NDArray[Any]) -> "_Place | None":
-        """Find the place; None if the content is not, or may not be, that of a file."""
-        root = array
-        while isinstance(root.base, np.ndarray):
-            root = root.base
-        if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
-            return None
-        # The attributes of a view of a map are those of the whole map: its address tells.
-        offset = root.offset + array.ctypes.data - root.ctypes.data
-        return cls(str(root.filename), offset, array.dtype, array.shape, array.strides)
-
-    def open(self) -> NDArray[Any]:
-        whole = np.memmap(self.path, np.uint8, mode="r")
-        return np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)
-
-
-@dataclass(frozen=True)
-class _Scaled:
-    """An array that is read as float32 of (x - offset) / scale, per column.
-
-    Pickled, a mapped array is the place in its file, not its content.
-    """
-
-    array: NDArray[Any]
-    offset: NDArray[np.float64]
-    scale: NDArray[np.float64]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        channel = (1,) if self.array.ndim == 3 else ()
-        return self.array.shape + channel
-
-    def read(self, rows: slice | NDArray[Any]) -> Features:
-        part = np.asarray(self.array[rows]).reshape(-1, *self.shape[1:])
-        if part.dtype == np.float32 and not self.offset.any() and (self.scale == 1).all():
-            return part
-        return ((part - self.offset) / self.scale).astype(np.float32)
-
-    def part(self, start: int, stop: int) -> "_Scaled":
-        return replace(self, array=self.array[start:stop])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "array": _Place.of(self.array) or self.array}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        kept = state["array"]
-        vars(self).update(state, array=kept.open() if isinstance(kept, _Place) else kept)
-
-    def in_memory(self) -> "_Scaled":
-        features = np.empty(self.shape, dtype=np.float32)
-        for rows in _row_slices(self.array):
-            features[rows] = self.read(rows)
-        features.flags.writeable = False
-        return _Scaled(features, np.zeros(1), np.ones(1))
-
-
-def _array_source(array: NDArray[Any], digest: Any) -> _Scaled:
-    scaled = _scaled(array, digest, label=lambda column: f"column {column}")
-    if isinstance(array, np.memmap):
-        return scaled
-    if _is_integer_image(array):  # four times smaller than float32
-        return _Scaled(array.copy(), scaled.offset, scaled.scale)
-    return scaled.in_memory()
-
-
-def _scaled(array: NDArray[Any], digest: Any, label: Any) -> _Scaled:
-    """Read the array once: refuse what is not finite, take the checksum, find the scaling."""
-    columns = array.shape[-1] if array.ndim != 3 else 1
-    count, mean, m2 = 0, np.zeros(columns), np.zeros(columns)
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    coded = np.ones(columns, dtype=bool)
-    digest.update(f"{array.dtype.str} {array.shape}".encode())
-    for rows in _row_slices(array):
-        raw = np.ascontiguousarray(array[rows])
-        _require_finite(raw, rows.start, label)
-        digest.update(raw)
-        x = raw.reshape(-1, columns).astype(np.float64)
-        low, high = np.minimum(low, x.min(0)), np.maximum(high, x.max(0))
-        coded &= ((x == 0) | (abs(x) == 1)).all(0)
-        count, mean, m2 = _merged_moments(count, mean, m2, x)
-    if _is_integer_image(array):
-        low, high = low.min(), high.max()
-        offset, scale = np.full(columns, low), np.full(columns, max(high - low, 1))
-        return _Scaled(array, offset, scale)
-    if not np.isfinite(m2).all():
-        raise ValueError("Pool needs features whose squares are finite: divide the large ones.")
-    constant = low == high
-    offset = np.where(constant, low, np.where(coded, 0, mean))
-    scale = np.where(constant | coded, 1, 2 * np.sqrt(m2 / count))
-    return _Scaled(array, offset, np.where(scale > 0, scale, high - low))  # squares may underflow
-
-
-def _merged_moments(
-    count: int, mean: NDArray[np.float64], m2: NDArray[np.float64], x: NDArray[np.float64]
-) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
-    """Add rows to a count, a mean and a sum of squared deviations (Chan et al., 1979)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses infinite sums
-        center = x.mean(0)
-        delta, total = center - mean, count + len(x)
-        m2 = m2 + ((x - center) ** 2).sum(0) + delta**2 * (count * len(x) / total)
-        return total, mean + delta * (len(x) / total), m2
-
-
-def _row_slices(array: NDArray[Any]) -> Iterator[slice]:
-    rows = max(1, ELEMENTS_AT_ONCE // int(np.prod(array.shape[1:])))
-    for start in range(0, len(array), rows):
-        yield slice(start, min(start + rows, len(array)))
-
-
-def _require_finite(raw: NDArray[Any], first_row: int, label: Any) -> None:
-    bad = np.argwhere(~np.isfinite(raw))
-    if len(bad):
-        row, *place = bad[0].tolist()
-        column = label(place[0] if len(place) == 1 else tuple(place))
-        raise ValueError(
-            f"Pool needs finite features; row {first_row + row} has {raw[tuple(bad[0])]} "
-            f"in {column}: drop or impute it."
-        )
-
-
-def _is_integer_image(array: NDArray[Any]) -> bool:
-    return array.ndim > 2 and array.dtype.kind in "iu"
-
-
-def _checked_array(candidates: Any) -> NDArray[Any]:
-    array = candidates if isinstance(candidates, np.memmap) else np.asarray(candidates)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"Pool needs numbers, got an array of {array.dtype}: encode the rest as numbers, "
-            "or pass a pandas DataFrame."
-        )
-    if array.ndim not in (2, 3, 4):
-        raise ValueError(
-            "Pool needs an array of shape (N, d), (N, h, w) or (N, h, w, channels), "
-            f"got {array.shape}: reshape it."
-        )
-    if array.size == 0:
-        raise ValueError(f"Pool needs at least one candidate and one feature, got {array.shape}.")
-    return array
-
-
-def _table_columns(table: Any) -> dict[str, Any]:
-    """Return the columns of a DataFrame as arrays of float, int, bool or objects."""
-    names = [str(name) for name in table.columns]
-    if not names or not len(table):
-        raise ValueError(f"Pool needs at least one row and one column, got {table.shape}.")
-    if len({*names}) < len(names) or "index" in names:
-        raise ValueError(
-            f"Pool needs distinct columns, none called 'index', got {names}: rename them."
-        )
-    columns = {}
-    typed = table.infer_objects()  # numbers may come as objects, from a row that was a text
-    for name, (_, column) in zip(names, typed.items(), strict=True):
-        missing = np.flatnonzero(column.isna().to_numpy())
-        if len(missing):
-            raise ValueError(
-                f"Pool needs finite features; row {missing[0]} has nothing in column {name!r}: "
-                "drop or impute it."
-            )
-        kinds = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64, "O": object}
-        if column.dtype.kind not in kinds:
-            raise ValueError(
-                f"Pool needs numbers, bools or strings, got {column.dtype} in column {name!r}: "
-                "convert it."
-            )
-        columns[name] = column.to_numpy(dtype=kinds[column.dtype.kind], copy=True)
-    return columns
-
-
-def _row_labels(table: Any) -> dict[str, list[Any]]:
-    """Return the labels of a DataFrame's rows, unless they only count them."""
-    labels = [python_scalar(label) for label in table.index.tolist()]
-    if labels == [*range(len(labels))]:
-        return {}
-    if "label" in map(str, table.columns):
-        raise ValueError(
-            "Pool keeps the labels of the rows as 'label', got a column of that name: rename the "
-            "column, or drop the labels with reset_index(drop=True)."
-        )
-    return {"label": [label if _is_plain(label) else str(label) for label in labels]}
-
-
-def _is_plain(label: Any) -> bool:
-    """Return whether a journal holds it as it is; a date, a tuple or a gap becomes its text."""
-    is_number = isinstance(label, int | float) and abs(label) < np.inf
-    return isinstance(label, str) or is_number
-
-
-def _calling(value: Any) -> str:
+def _calling(value: object) -> str:
     """Return what a name or label is compared by: a table may have made a text of a number."""
     return str(python_scalar(value))
 
 
-def _column_features(name: str, values: NDArray[Any], digest: Any) -> Features:
-    digest.update(name.encode())
-    if values.dtype == bool:
-        features = np.where(values, 1.0, -1.0)[:, None]
-    elif values.dtype == object:
-        features = _one_hot(name, [python_scalar(value) for value in values], digest)
-    else:
-        features = values[:, None]
-    return _scaled(features, digest, label=lambda _: f"column {name!r}").in_memory().array
-
-
-def _one_hot(name: str, values: list[Any], digest: Any) -> Features:
-    for value in values:
-        if not isinstance(value, str | int | float) or value in (np.inf, -np.inf):
-            raise ValueError(
-                f"Pool needs finite numbers, bools or strings, got {value!r} in column {name!r}: "
-                "convert it."
-            )
-    keys = [identity(value) for value in values]
-    levels = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    if len(levels) > MOST_ONE_HOT_VALUES:
-        raise ValueError(
-            f"Pool needs at most {MOST_ONE_HOT_VALUES} distinct values per column of strings, "
-            f"got {len(levels)} in column {name!r}: drop it, or encode it as numbers."
-        )
-    digest.update(repr([value for _, value in levels]).encode())
-    features = np.zeros((len(values), len(levels)), dtype=np.float32)
-    features[np.arange(len(values)), [levels[key] for key in keys]] = 1
-    return features
-
-
-def _checked_names(names: Sequence[str], size: int, columns: Mapping[str, Any]) -> list[str]:
+def _checked_names(names: Sequence[str], size: int, columns: Collection[str]) -> list[str]:
     if isinstance(names, str) or len(names) != size:
         got = repr(names) if isinstance(names, str) else len(names)
         raise ValueError(f"names needs one name for each of {size} candidates, got {got}.")
@@ -467,7 +261,7 @@ def _checked_names(names: Sequence[str], size: int, columns: Mapping[str, Any]) 
     return [str(name) for name in names]
 
 
-def _checked_executor(executor: Any) -> Any:
+def _checked_executor(executor: "Executor | None") -> "Executor | None":
     if executor is not None and not hasattr(executor, "submit"):
         raise TypeError(
             f"Pool needs an executor with a `submit` method, got {executor!r}: "

@@ -10,33 +10,26 @@ Whatever `snap`, `sample`, `encode` and `at` return survives `encode(decode(x)) 
 bit.
 """
 
-import graphlib
 import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thomax.space.conditions import condition_text, ordered_conditions, where_active
+from thomax.space.encoding import Array, Codes
 from thomax.space.numbering import Indices, Numbering
-from thomax.space.parameters import (
-    PARAMETER_TYPES,
-    Array,
-    Categorical,
-    Codes,
-    Ordinal,
-    Parameter,
-)
-from thomax.space.parameters import Float as Float  # for the examples
+from thomax.space.parameters import Listed, Parameter, parameter_from_description
 from thomax.space.perturbation import perturbed
 from thomax.space.pool import Pool
 from thomax.spelling import nearest, spell_checked
+from thomax.types import Json, Params, ParamsLike
 
-Params = dict[str, Any]
-Constraint = Callable[[Params], Any] | None
+Constraint: TypeAlias = Callable[[Params], object] | None
 
 MOST_LISTED_LEVELS = 1000  # a Block of more levels does not list them
 MOST_REJECTIONS = 100_000
@@ -50,8 +43,11 @@ MOST_KNOWN = 1000  # earlier points, the latest, whose neighbourhood is looked a
 class Block:
     """The columns of one parameter, for optimisers that move one parameter at a time.
 
-    `levels` lists all placements of a discrete parameter, one per row. It is None for an
-    unstepped Float and for more than 1,000 levels: move the columns and `snap`.
+    Args:
+        name: The parameter's name.
+        columns: Its columns in the encoded points.
+        levels: All places of a discrete parameter, one row each. None for a Float without a step
+            and for more than 1,000 levels: move the columns and `snap`.
     """
 
     name: str
@@ -61,19 +57,23 @@ class Block:
 
 @spell_checked
 class Space:
-    """Place named parameters in the cube [-1, 1]^d, and read points of the cube.
+    """Named parameters, encoded as points of the cube [-1, 1]^d.
 
     Numbers run from -1 (low) to +1 (high), Ordinal values and Bool are equally spaced on
     [-1, 1], and a Categorical has one column per choice, 1 for the chosen one and 0 for the
-    others. An inactive parameter is absent from the params and 0 in all its columns. The
-    constraint is a function of the active params; points where it is false are never proposed.
-    It gets a copy of them, and must always say the same of the same params. Two spaces are equal
-    if their descriptions are.
+    others. An inactive parameter is absent from the params and 0 in all its columns. Two spaces
+    are equal if their descriptions are.
 
-    Of labelled choices (`Categorical({"small": (64,)})`) all methods take objects or labels, and
-    return labels; `with_objects` puts the objects in their places.
+    Methods take the objects or the labels of labelled choices, and return labels.
 
-    Example:
+    Args:
+        parameters: Names with their Float, Int, Categorical, Ordinal or Bool.
+        constraint: A function of the params of one point, without inactive parameters: points
+            where it is false are never proposed. It must always return the same for the same
+            params.
+
+    Examples:
+        >>> from thomax import Categorical, Float
         >>> space = Space({
         ...     "optimiser": Categorical(["adam", "sgd"]),
         ...     "momentum": Float(0, 1, when={"optimiser": "sgd"}),
@@ -92,16 +92,16 @@ class Space:
             raise TypeError(f"constraint needs a function of the params, got {constraint!r}.")
         self.parameters = _checked_parameters(parameters)
         self.constraint = constraint
-        self._conditions = _ordered_conditions(self.parameters)
+        self._conditions = ordered_conditions(self.parameters)
         self._columns: dict[str, slice] = {}
         self.dimension = 0
         for name, parameter in self.parameters.items():
             start, self.dimension = self.dimension, self.dimension + parameter.scale.width
             self._columns[name] = slice(start, self.dimension)
-        self._labelled: dict[str, Categorical | Ordinal] = {
+        self._labelled: dict[str, Listed] = {
             name: parameter
             for name, parameter in self.parameters.items()
-            if isinstance(parameter, Categorical | Ordinal) and parameter.is_labelled
+            if isinstance(parameter, Listed) and parameter.is_labelled
         }
 
     @property
@@ -129,14 +129,22 @@ class Space:
             blocks.append(Block(name, self._columns[name], levels))
         return tuple(blocks)
 
-    def encode(self, params: Sequence[Mapping[str, Any]]) -> Array:
-        """Return the places of points, one row each."""
+    def encode(self, params: Sequence[ParamsLike]) -> Array:
+        """Return points as rows of the cube.
+
+        Args:
+            params: The points, each a mapping from names to values.
+        """
         return self._place(self._codes_of(params))
 
     def decode(self, x: ArrayLike) -> list[Params]:
-        """Return the params of the valid points nearest to x, parameter by parameter."""
+        """Return the valid points nearest to rows of the cube, parameter by parameter.
+
+        Args:
+            x: Rows of the cube.
+        """
         codes = self._nearest(x)
-        active = self._active(codes)
+        active = where_active(self._conditions, codes)
         rows: list[Params] = [{} for _ in range(_length(codes))]
         for name, parameter in self.parameters.items():
             levels, present = codes[name].tolist(), active[name].tolist()
@@ -146,11 +154,22 @@ class Space:
         return rows
 
     def snap(self, x: ArrayLike) -> Array:
-        """Return the places of the valid points nearest to x; equal points get equal rows."""
+        """Return the rows of the valid points nearest to x; equal points get equal rows.
+
+        Args:
+            x: Rows of the cube.
+        """
         return self._place(self._nearest(x))
 
-    def validate(self, params: Mapping[str, Any]) -> Params:
-        """Return the params in canonical form, or say what is wrong with them."""
+    def validate(self, params: ParamsLike) -> Params:
+        """Return the params in canonical form.
+
+        Args:
+            params: One point.
+
+        Raises:
+            ValueError: If the space has no such point, or the constraint refuses it.
+        """
         codes = self._checked_codes(params)
         canonical = {
             name: parameter.value_of(codes[name])
@@ -161,16 +180,24 @@ class Space:
             raise ValueError(f"The constraint refuses {canonical}: change one of the values.")
         return canonical
 
-    def with_objects(self, params: Mapping[str, Any]) -> Params:
-        """Return a copy of valid params that holds the objects of labels: what user code gets."""
+    def with_objects(self, params: ParamsLike) -> Params:
+        """Return a copy of params with objects in place of labels: what user code gets.
+
+        Args:
+            params: A valid point.
+        """
         found = dict(params)
         for name, parameter in self._labelled.items():
             if name in found:
                 found[name] = parameter.object_of(found[name])
         return found
 
-    def with_labels(self, params: Mapping[str, Any]) -> Params:
-        """Return a copy of params that holds the labels of objects; what has none stays."""
+    def with_labels(self, params: ParamsLike) -> Params:
+        """Return a copy of params with labels in place of objects; what has none stays.
+
+        Args:
+            params: A point.
+        """
         found = dict(params)
         for name, parameter in self._labelled.items():
             label = parameter.label_of(found.get(name))
@@ -179,7 +206,11 @@ class Space:
         return found
 
     def satisfies(self, x: ArrayLike) -> NDArray[np.bool_]:
-        """Say for each row whether its params satisfy the constraint."""
+        """Return for each row whether the constraint allows it.
+
+        Args:
+            x: Rows of the cube.
+        """
         if self.constraint is None:
             return np.ones(len(np.asarray(x)), dtype=bool)
         return np.array([self._accepts(params) for params in self.decode(x)], dtype=bool)
@@ -198,10 +229,10 @@ class Space:
         listed, if they are not too many; otherwise points that it allows are perturbed.
 
         Args:
-            rng: Where the random numbers come from.
+            rng: The source of random numbers.
             n: How many points; there may be fewer, but not none, after so many `tries`.
             tries: How many random points to look at.
-            known: Rows that may satisfy the constraint, such as those of earlier trials.
+            known: Rows that the constraint may allow, such as those of earlier trials.
         """
         if self.constraint is None:
             return self._draw(rng, n)
@@ -263,30 +294,46 @@ class Space:
         return np.concatenate([none, *parts])
 
     def spread(self, shares: ArrayLike) -> Array:
-        """Return the places of points of [0, 1)^d; even ones fall evenly on a grid's levels.
+        """Return the rows of points of [0, 1)^d; even ones fall evenly on a grid's levels.
 
         To snap them would give a first and last level half of what the others get.
+
+        Args:
+            shares: Points of the unit cube, such as those of a Sobol sequence.
         """
         t = np.asarray(shares, dtype=np.float64)
         columns = self._columns.items()
         return self._place({n: self.parameters[n].scale.spread(t[:, c]) for n, c in columns})
 
-    def index(self, params: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Return the positions of points of a finite space, from 0 to size - 1."""
+    def index(self, params: Sequence[ParamsLike]) -> list[int]:
+        """Return the positions of points of a finite space, from 0 to size - 1.
+
+        Args:
+            params: The points.
+        """
         return self._numbering.positions(self._codes_of(params))
 
     def at(self, indices: Indices) -> Array:
-        """Return the places of the points at these positions of a finite space."""
+        """Return the rows of points of a finite space.
+
+        Args:
+            indices: Their positions.
+        """
         return self._place(self._numbering.codes(indices))
 
     def params(self, indices: Indices) -> list[Params]:
-        """Return the params of the points at these positions of a finite space."""
+        """Return the params of points of a finite space.
+
+        Args:
+            indices: Their positions.
+        """
         return self.decode(self.at(indices))
 
     def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Array]]:
-        """Walk over all points of a finite space that satisfy the constraint.
+        """Yield positions and rows of all points of a finite space that the constraint allows.
 
-        Yields positions and places, at most `rows` at a time, fewer where a row is very long.
+        Args:
+            rows: How many points at a time; fewer where a row is very long.
         """
         if self.constraint is not None and self.can_be_listed:
             yield from self._walk(rows, self._allowed)
@@ -307,11 +354,11 @@ class Space:
             indices = indices if positions is None else positions[indices]
             yield indices, self.at(indices)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Return the space as a JSON-able dictionary; of the constraint only its presence."""
         return {
             "kind": "space",
-            "parameters": [{"name": n} | p.describe() for n, p in self.parameters.items()],
+            "parameters": [{"name": n, **p.describe()} for n, p in self.parameters.items()],
             "constraint": self.constraint is not None,
         }
 
@@ -319,20 +366,25 @@ class Space:
     def from_description(
         cls, description: Mapping[str, Any], *, constraint: Constraint = None
     ) -> "Space":
-        """Rebuild the space that `describe` described; labels stand for their objects."""
+        """Rebuild the space that `describe` described; labels stand for their objects.
+
+        Args:
+            description: The dictionary that `describe` returned.
+            constraint: The function that the space had, if any: a description has none.
+        """
         kind = description.get("kind") if isinstance(description, Mapping) else description
         if kind != "space":
             raise ValueError(
                 f"A description of a space has kind 'space', got {reprlib.repr(kind)}."
             )
         try:
-            parameters = dict(map(_described_parameter, description["parameters"]))
+            found = [(parameter_from_description(e), e["name"]) for e in description["parameters"]]
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 "A space needs the description that `describe` gives, "
                 f"got {reprlib.repr(description)} ({error})."
             ) from error
-        return cls(parameters, constraint=constraint)
+        return cls({name: parameter for parameter, name in found}, constraint=constraint)
 
     def __eq__(self, other: object) -> bool:
         # repr, because True == 1 while the spaces of True and of 1 differ.
@@ -354,8 +406,8 @@ class Space:
         counts = {name: int(p.scale.count) for name, p in self.parameters.items()}
         return Numbering(counts, self._conditions)
 
-    def _checked_codes(self, params: Mapping[str, Any]) -> dict[str, float]:
-        """Return the codes of the active parameters, or say which parameter is wrong."""
+    def _checked_codes(self, params: ParamsLike) -> dict[str, float]:
+        """Return the codes of the active parameters; raise where a parameter is wrong."""
         if not isinstance(params, Mapping):
             raise TypeError(f"params needs a mapping from names to values, got {params!r}.")
         for name in params:
@@ -367,7 +419,7 @@ class Space:
             if is_active and name not in params:
                 raise ValueError(f"Parameter {name!r} is missing: give it a value.")
             if name in params and not is_active:
-                condition = _condition_text(self.parameters[name])
+                condition = condition_text(self.parameters[name])
                 raise ValueError(
                     f"Parameter {name!r} is active only when {condition}: leave it out."
                 )
@@ -378,7 +430,7 @@ class Space:
                     raise ValueError(f"Parameter {name!r} {error}.") from None
         return codes
 
-    def _codes_of(self, params: Sequence[Mapping[str, Any]]) -> dict[str, Codes]:
+    def _codes_of(self, params: Sequence[ParamsLike]) -> dict[str, Codes]:
         rows = [self._checked_codes(row) for row in params]
         codes: dict[str, Codes] = {}
         for name, parameter in self.parameters.items():
@@ -397,16 +449,11 @@ class Space:
             for name, parameter in self.parameters.items()
         }
 
-    def _active(self, codes: Mapping[str, Codes]) -> dict[str, NDArray[np.bool_]]:
-        active: dict[str, NDArray[np.bool_]] = {}
-        for name, conditions in self._conditions.items():
-            active[name] = np.ones(_length(codes), dtype=bool)
-            for parent, allowed in conditions.items():
-                active[name] &= active[parent] & np.isin(codes[parent], [*allowed])
-        return active
-
     def _place(self, codes: Mapping[str, Codes]) -> Array:
-        x, active = np.zeros((_length(codes), self.dimension)), self._active(codes)
+        x, active = (
+            np.zeros((_length(codes), self.dimension)),
+            where_active(self._conditions, codes),
+        )
         for name, parameter in self.parameters.items():
             here = active[name]
             x[here, self._columns[name]] = parameter.scale.place(codes[name][here])
@@ -427,10 +474,14 @@ class Space:
             ) from error
 
 
-def as_space(space: Any) -> Space | Pool:
+def as_space(space: Space | Pool | Mapping[str, Parameter]) -> Space | Pool:
     """Return a Space or Pool as it is, and a dictionary of parameters as a Space.
 
-    Example:
+    Args:
+        space: Where to search.
+
+    Examples:
+        >>> from thomax import Float
         >>> as_space({"x": Float(0, 1)})
         Space({'x': Float(0.0, 1.0)})
     """
@@ -444,22 +495,11 @@ def as_space(space: Any) -> Space | Pool:
     )
 
 
-def _described_parameter(entry: Mapping[str, Any]) -> tuple[str, Parameter]:
-    """Rebuild a parameter and its name."""
-    if entry["type"] not in PARAMETER_TYPES:
-        raise ValueError(f"A parameter is one of {[*PARAMETER_TYPES]}, got {entry['type']!r}.")
-    options = {k: v for k, v in entry.items() if k not in ("name", "type", "labelled")}
-    if entry.get("labelled"):  # a description has no objects: the labels stand for themselves
-        for key in options.keys() & {"choices", "values"}:
-            options[key] = {label: label for label in options[key]}
-    return entry["name"], PARAMETER_TYPES[entry["type"]](**options)
-
-
 def _length(codes: Mapping[str, Codes]) -> int:
     return len(next(iter(codes.values())))
 
 
-def _checked_parameters(given: Any) -> dict[str, Parameter]:
+def _checked_parameters(given: object) -> dict[str, Parameter]:
     if not isinstance(given, Mapping):
         raise TypeError(f"Space needs a mapping from names to parameters, got {given!r}.")
     if not given:
@@ -473,51 +513,3 @@ def _checked_parameters(given: Any) -> dict[str, Parameter]:
                 "Int(low, high), Categorical(choices), Ordinal(values) or Bool()."
             )
     return dict(given)
-
-
-def _ordered_conditions(
-    parameters: Mapping[str, Parameter],
-) -> dict[str, dict[str, frozenset[int]]]:
-    """Return all conditions, those of each parameter after those of the ones it depends on."""
-    conditions = {name: _checked_conditions(name, parameters) for name in parameters}
-    try:
-        order = [*graphlib.TopologicalSorter(conditions).static_order()]
-    except graphlib.CycleError as error:
-        circle = " -> ".join(repr(name) for name in error.args[1])
-        raise ValueError(
-            f"Conditions must not depend on each other in a circle, got {circle}."
-        ) from None
-    return {name: conditions[name] for name in order}
-
-
-def _checked_conditions(
-    name: str, parameters: Mapping[str, Parameter]
-) -> dict[str, frozenset[int]]:
-    """Return the levels of other parameters that activate this one."""
-    conditions = {}
-    for parent, values in (parameters[name].when or {}).items():
-        if parent not in parameters:
-            raise ValueError(
-                f"The condition of {name!r} needs a parameter of the space, got {parent!r}: "
-                f"{nearest(parent, parameters)}"
-            )
-        parameter = parameters[parent]
-        if math.isinf(parameter.scale.count):
-            raise ValueError(
-                f"The condition of {name!r} needs a parameter with separate values, "
-                f"got {parent!r}: give it a step."
-            )
-        try:
-            conditions[parent] = frozenset(
-                int(parameter.condition_code_of(value)) for value in values
-            )
-        except ValueError as error:
-            raise ValueError(f"The condition of {name!r}: {parent!r} {error}.") from None
-    return conditions
-
-
-def _condition_text(parameter: Parameter) -> str:
-    return " and ".join(
-        f"{parent!r} is {values[0]!r}" if len(values) == 1 else f"{parent!r} is in {[*values]}"
-        for parent, values in (parameter.when or {}).items()
-    )

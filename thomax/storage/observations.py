@@ -1,10 +1,10 @@
 """What a model learns from: observed values and encoded points, as `Data`."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from thomax.initial_design import identities
+from thomax.initial_design import Identity, identities
 from thomax.model.data import Data
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -68,7 +68,7 @@ class EncodedHistory(History):
         self._space = space
         # By the trial's number, with the params, which change if another point was evaluated.
         self._rows: dict[int, tuple[Params, np.ndarray]] = {}
-        self._identities: dict[int, tuple[Params, Hashable]] = {}
+        self._identities: dict[int, tuple[Params, Identity]] = {}
         super().__init__(records)
 
     def rows(self, *trials: Trial) -> np.ndarray:
@@ -84,7 +84,7 @@ class EncodedHistory(History):
         shape = self._space.shape
         return np.array([self._rows[t.number][1] for t in trials]).reshape(-1, *shape)
 
-    def identities(self) -> set[Hashable]:
+    def identities(self) -> set[Identity]:
         """Return what tells the points of all trials from other points of the space."""
         trials = self.listed()
         new = _not_in(self._identities, trials)
