@@ -23,12 +23,12 @@ import numpy as np
 
 from thomax.checks import FLAG, POSITIVE, at_least, check, whole
 from thomax.keys import Key, as_keys, normals
-from thomax.model import evidence
+from thomax.model import gp_prior as evidence
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw
-from thomax.model.evidence import GPKernel, KernelName
 from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
+from thomax.model.gp_prior import GPKernel, KernelName
 from thomax.model.kernels import NTK, SE, Matern52, gram
 from thomax.model.networks import MLP
 from thomax.model.padding import pad, padded_size
