@@ -70,7 +70,7 @@ def _is_descent(value: Any) -> bool:
 
 
 def _is_network(value: Any) -> bool:
-    methods = ("size", "last_layer", "apply", "blocks")
+    methods = ("size", "output_mask", "apply", "blocks")
     return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in methods)
 
 

@@ -5,10 +5,10 @@ serves every later draw of the same sizes. Leading axes of all arrays are the B 
 Inside, draws live on the standardised scale; called, they answer in the objective's units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import jax
 import numpy as np
@@ -19,8 +19,10 @@ from thomax.model.networks import Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import lift
 from thomax.model.targets import unwarped
+from thomax.types import Array
 
 _LARGEST = np.finfo(np.float64).max
+DrawType = TypeVar("DrawType")
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
 CHUNK = 4096  # points evaluated at once
 
@@ -49,7 +51,7 @@ class Draw:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Evaluate in the objective's units: (N,) for a single key, (B, N) for a batch."""
-        standard = evaluate(self, np.asarray(x, np.float32))
+        standard = evaluate(self, np.asarray(x, np.float32))  # type: ignore[arg-type]
         if self.warping is not None:
             standard = unwarped(standard, self.warping)
         with np.errstate(over="ignore"):
@@ -72,7 +74,7 @@ class Draw:
         return replace(self, single=single)
 
 
-def _register(*fields: str) -> Any:
+def _register(*fields: str) -> Callable[[type[DrawType]], type[DrawType]]:
     return partial(
         jax.tree_util.register_dataclass,
         data_fields=[*DRAW_FIELDS, *fields],
@@ -139,23 +141,23 @@ class PathwiseDraw(Draw):
         return self.beta * (prior + update.astype(prior.dtype))
 
 
-def _tangent(network: Network, theta: Any, v: Any, x: Any) -> Any:
+def _tangent(network: Network, theta: Array, v: Array, x: Array) -> Array:
     return jax.jvp(lambda t: network.apply(t, x), (theta,), (v,))[1]
 
 
 @compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _shared_points(score: Any, x: Any) -> Any:
+def _shared_points(score: Score, x: Array) -> Array:
     return jax.vmap(lambda s: s.values(x))(score)
 
 
 @compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _own_points(score: Any, x: Any) -> Any:
+def _own_points(score: Score, x: Array) -> Array:
     return jax.vmap(lambda s, z: s.values(z))(score, x)
 
 
 @compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _own_gradients(score: Any, x: Any) -> Any:
-    def total(s: Any, z: Any) -> Any:
+def _own_gradients(score: Score, x: Array) -> tuple[Array, Array]:
+    def total(s: Score, z: Array) -> tuple[Array, Array]:
         values = s.values(z)
         return values.sum(), values
 
@@ -163,7 +165,7 @@ def _own_gradients(score: Any, x: Any) -> Any:
     return values, gradients
 
 
-def batch_size(score: Any) -> int:
+def batch_size(score: object) -> int:
     """Return how many functions a score holds."""
     leaves = jax.tree.leaves(score)
     has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
@@ -175,29 +177,31 @@ def batch_size(score: Any) -> int:
     return len(leaves[0])
 
 
-def in_units(score: Any, x: np.ndarray) -> np.ndarray:
+def in_units(score: Score, x: np.ndarray) -> np.ndarray:
     """Evaluate all functions of a score in the objective's units: (B, N)."""
     found = score(x) if callable(score) else evaluate(score, np.asarray(x, np.float32))
     return np.asarray(found, np.float64)
 
 
-def evaluate(score: Any, x: np.ndarray) -> np.ndarray:
+def evaluate(score: Score, x: np.ndarray) -> np.ndarray:
     """Evaluate B draws on the standardised scale at shared points (N, ...): (B, N) float64."""
     return _chunked(_shared_points, score, x, axis=0)
 
 
-def evaluate_own(score: Any, x: np.ndarray) -> np.ndarray:
+def evaluate_own(score: Score, x: np.ndarray) -> np.ndarray:
     """Evaluate each draw at its own points (B, N, ...): (B, N) float64."""
     return _chunked(_own_points, score, x, axis=1)
 
 
-def value_and_gradient(score: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def value_and_gradient(score: Score, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values (B, N) and gradients (B, N, d) of each draw at its own points."""
     values, gradients = _own_gradients(score, x)
     return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 
 
-def _chunked(function: Any, score: Any, x: np.ndarray, axis: int) -> np.ndarray:
+def _chunked(
+    function: Callable[[Score, Array], Array], score: Score, x: np.ndarray, axis: int
+) -> np.ndarray:
     """Evaluate a bounded number of points at a time, in few shapes."""
     found = []
     for start in range(0, x.shape[axis], CHUNK):

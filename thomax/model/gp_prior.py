@@ -7,7 +7,7 @@ Notation:
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,10 @@ _ITERATIONS = 50
 class Hyperparameters:
     """A kernel (SE and Matern of unit variance), and what multiplies its draws.
 
-    `noise_std` is the standard deviation of the observation noise in units of the amplitude.
+    Args:
+        kernel: with length scales, if it has any.
+        amplitude: standard deviation of the function in units of the kernel's.
+        noise_std: standard deviation of the observation noise in units of the amplitude.
     """
 
     kernel: GPKernel
@@ -47,7 +50,11 @@ class Hyperparameters:
 
 
 def default_length_scale(d: int) -> float:
-    """Return the mode of the prior over length scales."""
+    """Return the mode of the prior over length scales.
+
+    Args:
+        d: number of dimensions.
+    """
     return math.exp(_scale_location(d) - _SCALE_SPREAD**2)
 
 
@@ -61,7 +68,12 @@ def _scale_location(d: int) -> float:
 
 
 def named_kernel(kernel: GPKernel | KernelName, d: int) -> GPKernel:
-    """Return the kernel of this name, with the usual length scale in d dimensions."""
+    """Return the kernel of this name, with the usual length scale in d dimensions.
+
+    Args:
+        kernel: its name, or a kernel, which is returned as it is.
+        d: number of dimensions.
+    """
     if kernel == "ntk":
         return exact_ntk(MLP(width=math.inf, activation="erf"))
     if kernel in ("se", "matern52"):
@@ -72,7 +84,14 @@ def named_kernel(kernel: GPKernel | KernelName, d: int) -> GPKernel:
 def usual_hyperparameters(
     kernel: GPKernel | KernelName, noise_std: float | None, d: int
 ) -> Hyperparameters:
-    """Return what is believed before the data; `noise_std` in units of the targets."""
+    """Return the hyperparameters that are assumed before the data.
+
+    Args:
+        kernel: its name, or a kernel.
+        noise_std: standard deviation of the observation noise in units of the targets; None for
+            the usual one.
+        d: number of dimensions.
+    """
     kernel, amplitude = named_kernel(kernel, d), 1.0
     if not isinstance(kernel, NTK):
         amplitude = math.sqrt(kernel.variance)
@@ -139,8 +158,14 @@ def fit_hyperparameters(
 ) -> Hyperparameters:
     """Maximise the evidence, times the priors unless these are switched off, from three starts.
 
-    What was believed before, in units of the root mean square of y, is the first start; it is
-    returned as it is when there are too few points or nothing can be learnt from them.
+    Args:
+        before: hyperparameters assumed before the data; in units of the root mean square of y
+            the first start. Returned as they are when there are too few points or nothing can be
+            learnt from them.
+        x: observed points, (n, d).
+        y: observed values, (n,).
+        fixed_noise: whether to keep the noise.
+        hyperprior: whether some hyperparameters are likelier than others before the data.
     """
     every = math.ceil(max(len(x), 1) / _MOST_POINTS)
     x, y = x[::every], y[::every]
@@ -175,7 +200,7 @@ def _box(size: int, noise_std: float | None) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-def _unpacked(kernel: Any, p: np.ndarray, unit: float) -> Hyperparameters:
+def _unpacked(kernel: GPKernel, p: np.ndarray, unit: float) -> Hyperparameters:
     variance, noise, scales = math.exp(p[0]), math.exp(p[1]), np.exp(p[2:])
     if isinstance(kernel, SE | Matern52):
         kernel = replace(kernel, length_scale=scales)

@@ -16,7 +16,6 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +27,7 @@ from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
 from thomax.model.networks import MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
-from thomax.types import Array
+from thomax.types import Array, ArrayOrFloat
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RATIOS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -40,11 +39,15 @@ _ITERATIONS = 20
 _COLUMNS = 8  # dimensions are padded to a multiple
 
 
-def lift(x: Any, scale: Any) -> Any:
+def lift(x: Array, scale: ArrayOrFloat) -> Array:
     """Scale points (n, d), append a constant and project to a sphere: (n, d + 1).
 
     The first-layer kernel <x, x'> / (d + 1) of lifted points is the cosine of their angle.
     Points of another shape are flattened.
+
+    Args:
+        x: points, (n, ...).
+        scale: of the points, one or (d,).
     """
     x = x.reshape(len(x), -1)
     d = x.shape[1]
@@ -58,27 +61,48 @@ _lifted = compiled(whole=False)(lift)
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed before the data; without a scale points are not lifted."""
+    """The prior over functions; without a scale points are not lifted to the sphere.
+
+    Args:
+        scale: of the inputs before they are lifted, one or (d,).
+        noise_std: standard deviation of the observation noise in units of the amplitude.
+        amplitude: standard deviation of the function in units of the network's.
+    """
 
     scale: float | np.ndarray | None
     noise_std: float
     amplitude: float = 1.0
 
     def inputs(self, x: np.ndarray) -> np.ndarray:
-        """Return points as the network sees them, float32."""
+        """Return points as the network sees them, float32.
+
+        Args:
+            x: points, (n, ...).
+        """
         if self.scale is None:
             return x
-        return _lifted(x.astype(np.float32), np.asarray(self.scale, np.float32))
+        return np.asarray(_lifted(x.astype(np.float32), np.asarray(self.scale, np.float32)))
 
     def lifting(self, count: int, d: int) -> np.ndarray | None:
-        """Return the scale of every dimension for each of so many draws, (count, d)."""
+        """Return the scale of every dimension for each of so many draws, (count, d).
+
+        Args:
+            count: number of draws.
+            d: number of dimensions.
+        """
         if self.scale is None:
             return None
         return np.broadcast_to(np.asarray(self.scale, np.float32), (count, d)).copy()
 
 
 def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | None) -> Prior:
-    """Return the prior before there are enough data to choose one."""
+    """Return the prior before there are enough data to choose one.
+
+    Args:
+        network: only an MLP can have its inputs lifted.
+        lift_to_sphere: whether to lift them.
+        noise_std: standard deviation of the observation noise; None for the usual one.
+    """
     scale = 1.0 if lift_to_sphere and isinstance(network, MLP) else None
     return Prior(scale, 0.1 if noise_std is None else noise_std)
 
@@ -137,10 +161,17 @@ def fit_prior(
     """Choose scale, amplitude and noise by the evidence of the exact tangent kernel.
 
     For each scale and ratio the best amplitude is known in closed form, so the whole choice costs
-    a few Cholesky factorisations. With a `scale_prior_std` the best of them is where an ascent
-    starts that gives every dimension a scale of its own, whose logarithm has this standard
-    deviation around the common one. The noise is at most `max_noise_std` amplitudes. Networks
-    whose exact kernel is unknown keep the default.
+    a few Cholesky factorisations. The best of them is where an ascent starts that gives every
+    dimension a scale of its own. Networks whose exact kernel is unknown keep the default.
+
+    Args:
+        network: whose tangent kernel is the prior covariance.
+        x: observed points, (n, ...).
+        targets: standardised values, (n,).
+        lift_to_sphere: whether to lift points to the sphere.
+        scale_prior_std: standard deviation of the logarithm of a dimension's scale around the
+            common one; 0 keeps one scale for all.
+        max_noise_std: largest standard deviation of the noise, in amplitudes.
     """
     before = default_prior(network, lift_to_sphere, None)
     if len(x) < 4 or not has_exact_ntk(network):
@@ -220,10 +251,10 @@ def _evidence(
 def _gram(kernel: NTK, x: np.ndarray, scale: float | None) -> np.ndarray:
     padded = pad(x.reshape(len(x), -1).astype(np.float64), padded_size(len(x)))
     K = _padded_gram(scale is not None, kernel, padded, 1.0 if scale is None else scale)
-    return K[: len(x), : len(x)]
+    return np.asarray(K[: len(x), : len(x)])
 
 
 @compiled(static_argnums=(0,), x64=True)
-def _padded_gram(lifted: bool, kernel: NTK, x: Any, scale: Any) -> Any:
+def _padded_gram(lifted: bool, kernel: NTK, x: Array, scale: ArrayOrFloat) -> Array:
     x = lift(x, scale) if lifted else x
     return kernel(x, x)
