@@ -49,7 +49,7 @@ def test_the_output_is_linear_in_the_last_layer(network, shape):
     rng = np.random.default_rng(1)
     theta = rng.normal(size=network.size(shape)).astype(np.float32)
     x = rng.normal(size=(4, *shape)).astype(np.float32)
-    last = network.last_layer(shape)
+    last = network.output_mask(shape)
     assert 0 < last.sum() < len(theta)
     np.testing.assert_allclose(network.apply(np.where(last, 0, theta), x), 0, atol=1e-6)
     np.testing.assert_allclose(
@@ -100,7 +100,7 @@ def test_a_custom_network_starts_as_the_users_initialisation():
         lambda: Custom(init, None),
         lambda: Custom(init, apply, zero_std=0.0),
         lambda: CNN().size((28, 28)),
-        lambda: Custom(init, apply, last_layer="output").last_layer((3,)),
+        lambda: Custom(init, apply, last_layer="output").output_mask((3,)),
     ],
 )
 def test_impossible_networks_are_refused(make):
@@ -138,7 +138,7 @@ WEIGHTS = (np.full((3, 4), 2.0, np.float32), np.full(4, 3.0, np.float32))
 )
 def test_the_last_layer_is_found_in_any_tree(tree, last_layer):
     network = Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer)
-    np.testing.assert_array_equal(network.last_layer((3,)), [False] * 12 + [True] * 4)
+    np.testing.assert_array_equal(network.output_mask((3,)), [False] * 12 + [True] * 4)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_last_layer_is_found_in_any_tree(tree, last_layer):
 )
 def test_a_last_layer_that_is_not_there_is_refused_with_what_is(tree, last_layer):
     with pytest.raises(ValueError, match=r"name an entry of what init returns.*there are \["):
-        Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer).last_layer((3,))
+        Custom(lambda key: tree, lambda w, x: x[:, 0], last_layer=last_layer).output_mask((3,))
 
 
 def test_a_misspelt_last_layer_is_refused_when_the_network_is_made():

@@ -3,10 +3,11 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from thomax.model import hyperparameters
 from thomax.model.kernels import exact_ntk, float64
 from thomax.model.networks import CNN, MLP
 from thomax.model.posterior import log_evidence
-from thomax.model.prior import Prior, _evidence, _prior_loss, default_prior, fit_prior, lift
+from thomax.model.prior import LiftedNTK, Prior, _evidence, default_prior, fit_prior, lift
 
 NETWORK = MLP(2, 64, "erf")
 
@@ -97,7 +98,8 @@ def test_the_priors_of_the_ascent_are_those_of_the_grid_and_of_the_dimensions():
         return -log_prior(np.exp(p[0]), np.exp(p[1]), np.exp(p[2])) - dimensions
 
     points = np.random.default_rng(0).normal(size=(5, 6))
-    losses = np.array([[float(_prior_loss(p, 0.25)), expected(p)] for p in points])
+    family = LiftedNTK(exact_ntk(NETWORK), 0.25)
+    losses = np.array([[float(family.hyperprior_loss(p, 3)), expected(p)] for p in points])
     np.testing.assert_allclose(*(losses - losses[0]).T, rtol=1e-5, atol=1e-5)
 
 
@@ -173,6 +175,14 @@ def test_data_like_noise_do_not_make_draws_planes():
     x = np.repeat(rng.uniform(-1, 1, (20, 6)), 2, axis=0)
     found = fit_prior(NETWORK, x, rng.normal(size=40), lift_to_sphere=True, scale_prior_std=0.25)
     assert np.exp(np.log(found.scale).mean()) > 0.4  # 0.1 if the ascent has no lower bound
+
+
+def test_an_ascent_that_fails_keeps_one_scale_for_all(monkeypatch):
+    x, y = draw_from_prior(1.0, 0.1, amplitude=1.0, n=20)
+    nothing = np.array(np.nan), np.zeros(3 + 8)
+    monkeypatch.setattr(hyperparameters, "_one_loss", lambda *_: nothing)
+    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
+    assert found == fit_prior(NETWORK, x, y, lift_to_sphere=True)
 
 
 def test_a_scale_for_all_or_for_each_gives_draws_the_same_shape():

@@ -97,7 +97,7 @@ def _is_descent(value: object) -> bool:
 
 
 def _is_network(value: object) -> bool:
-    methods = ("size", "last_layer", "apply", "blocks")
+    methods = ("size", "output_mask", "apply", "blocks")
     return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in methods)
 
 

@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -44,6 +44,9 @@ def own_settings(x64: bool = False) -> Iterator[None]:
     """Give the calling thread the JAX settings that thomax is written for.
 
     Where computations take place (`jax_default_device`) is left to the user.
+
+    Args:
+        x64: whether arrays may be of double precision.
     """
     with ExitStack() as stack:
         for setting in (
@@ -66,6 +69,12 @@ class Compiled(Generic[P, R]):
     """A function compiled by JAX under thomax's settings and kept in its cache.
 
     Its results are NumPy arrays: transferring them, too, is subject to settings.
+
+    Args:
+        function: to be compiled.
+        static_argnums: positions of arguments that are constants of the compiled code.
+        x64: compute in double precision where arrays are of double precision.
+        whole: compile the function as one.
     """
 
     def __init__(
@@ -74,7 +83,7 @@ class Compiled(Generic[P, R]):
         functools.update_wrapper(self, function)
         self._run: Any = jax.jit(function, static_argnums=static_argnums) if whole else function
         self._static, self._x64 = static_argnums, x64
-        self._known: set[Any] = set()
+        self._known: set[Hashable] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the function's results as NumPy arrays."""
@@ -113,13 +122,14 @@ def compiled(
     return lambda function: Compiled(function, static_argnums, x64, whole)
 
 
-def _is_double(leaf: Any) -> bool:
+def _is_double(leaf: object) -> bool:
     """Return whether JAX has made this array in double precision, which it must not lose."""
     return isinstance(leaf, jax.Array) and leaf.dtype == np.float64
 
 
-def _as_numpy(tree: Any) -> Any:
-    return jax.tree.map(np.asarray, tree)
+def _as_numpy(tree: R) -> R:
+    found: R = jax.tree.map(np.asarray, tree)
+    return found
 
 
 def cache_directory() -> Path | None:

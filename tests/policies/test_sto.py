@@ -84,7 +84,7 @@ def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
     prior = STOBNTS(network, noise_std=0.1, lift_to_sphere=False)(
         make_keys(0, draws), Data(np.zeros((0, 2)), np.zeros(0))
     )
-    assert not prior.theta0_prime[:, network.last_layer((2,))].any()
+    assert not prior.theta0_prime[:, network.output_mask((2,))].any()
     found = np.cov(prior(x).T)
     nngp = np.cov(
         np.array([network.apply(t, x.astype(np.float32)) for t in prior.theta0[:1500]]).T

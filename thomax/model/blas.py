@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 @cache
-def _controller() -> Any:
+def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
@@ -36,6 +36,9 @@ def small_matrices(rows: int) -> Iterator[None]:
 
     The limit is mostly the whole process's. So one thread at a time sets and restores it; others
     that come meanwhile would take it for the user's own, and restore that.
+
+    Args:
+        rows: of the matrices.
     """
     if rows >= _LARGE or not _limiting.acquire(blocking=False):
         yield
@@ -53,6 +56,11 @@ def side_by_side(
     """Apply a function of matrices with so many rows to each item, in threads where it pays.
 
     It pays for NumPy's products. SciPy's factorisations hold Python's lock: they gain nothing.
+
+    Args:
+        function: what to apply.
+        items: one after the other.
+        rows: of the matrices that the function works on.
     """
     threads = min(_cores(), len(items))
     if threads < 2 or not _SMALL <= rows < _LARGE:

@@ -18,7 +18,12 @@ from thomax.model.targets import Standardised, raw, standardise, warp
 class Data:
     """What is known of the black box: observed points, their values, and pending points.
 
-    Example:
+    Args:
+        x: observed points, encoded as the model sees them, (n, ...).
+        y: observed values, larger is better; NaN marks a failed evaluation, (n,).
+        pending: points that are being evaluated, (k, ...).
+
+    Examples:
         >>> data = Data(np.array([[0.0], [0.5]]), np.array([1.0, np.nan]))
         >>> len(data)
         2
@@ -67,6 +72,11 @@ class Data:
         return Data(self.x[order], self.y[order], self.pending)
 
     def targets(self, standardised: bool, warped: bool = False) -> "Standardised":
-        """Return the values as targets for training: raw, standardised, or warped as well."""
+        """Return the values as targets for training: raw, standardised, or warped as well.
+
+        Args:
+            standardised: whether to bring them to mean zero and unit variance.
+            warped: whether to warp a scale that is mostly a long tail of bad values.
+        """
         found = standardise(self.y) if standardised else raw(self.y)
         return warp(found) if warped else found

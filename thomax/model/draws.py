@@ -24,6 +24,7 @@ from thomax.model.training import Certificate
 from thomax.types import Array
 
 _LARGEST = np.finfo(np.float64).max
+DrawType = TypeVar("DrawType")
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
 CHUNK = 4096  # points evaluated at once
 

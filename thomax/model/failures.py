@@ -21,7 +21,6 @@ averaging Phi(g(x) / tau) over it and over the samples gives the probability of 
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +35,7 @@ from thomax.model.kernels import NTK, exact_ntk, gram
 from thomax.model.networks import MLP
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import Prior, lift
+from thomax.types import Array
 
 _NETWORK = MLP(activation="erf")
 _SCALE = 0.5  # of the inputs, as in thomax.model.prior: regions are large and simple
@@ -79,8 +79,12 @@ class Feasibility:
     weights: np.ndarray
     root: np.ndarray
 
-    def values(self, x: Any) -> Any:
-        """Return the log probability of success, bad luck aside, at points (N, ...)."""
+    def values(self, x: Array) -> Array:
+        """Return the log probability of success, bad luck aside.
+
+        Args:
+            x: points, (N, ...).
+        """
         z = lift(x.astype(self.x.dtype), self.scale)
         k, prior = self.kernel(z, self.x), self.kernel.diagonal(z)
         variance = jnp.maximum(prior - jnp.sum((k @ self.root.T) ** 2, axis=1), 0.0)
@@ -107,11 +111,11 @@ class FeasibleScore:
         required: probability from which on there is no penalty, (B,).
     """
 
-    objective: Any
+    objective: Score
     feasibility: Feasibility
     required: np.ndarray
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one draw on the standardised scale."""
         f = self.objective.values(x)
         margin = self.feasibility.values(x) - jnp.log(self.required)

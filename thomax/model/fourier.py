@@ -13,7 +13,6 @@ Notation:
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +22,7 @@ from thomax.keys import Stream, normals, stream
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import SE, Matern52
 from thomax.model.posterior import Factor
+from thomax.types import Array
 
 _MATERN52_DOF = 5  # 2 nu
 
@@ -32,6 +32,12 @@ def draw_frequencies(keys: np.ndarray, kernel: SE | Matern52, pairs: int, d: int
 
     It is Gaussian for SE and a multivariate Student-t for Matern: a Gaussian divided by the root
     of a mean of squares, the same in all dimensions.
+
+    Args:
+        keys: one for each draw, (B, 2).
+        kernel: stationary, with its length scales.
+        pairs: number of frequencies for each draw.
+        d: number of dimensions.
     """
     omega = normals(keys, pairs * d, Stream.FREQUENCIES).reshape(len(keys), pairs, d)
     if isinstance(kernel, Matern52):
@@ -41,7 +47,12 @@ def draw_frequencies(keys: np.ndarray, kernel: SE | Matern52, pairs: int, d: int
 
 
 def feature_matrix(omega: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the features of points (n, d), in float64 and without compilation: (n, 2m)."""
+    """Return the features of points (n, d), in float64 and without compilation: (n, 2m).
+
+    Args:
+        omega: frequencies, (m, d).
+        x: points, (n, d).
+    """
     phase = x.astype(np.float64) @ omega.astype(np.float64).T
     return np.concatenate([np.cos(phase), np.sin(phase)], axis=1) / math.sqrt(len(omega))
 
@@ -53,13 +64,26 @@ def conditioned(
 
     The targets y come with a draw of the noise; without, the result is the posterior mean if w is
     zero, and otherwise has too small a covariance.
+
+    Args:
+        w: prior weights, (2m,).
+        omega: frequencies, (m, d).
+        y: targets, (n,).
+        x: observed points, (n, d).
+        noise_variance: of the observations.
     """
     phi = feature_matrix(omega, x)
     return w + phi.T @ Factor(phi @ phi.T, noise_variance).solve(y - phi @ w)
 
 
-def feature_sum(omega: Any, w: Any, x: Any) -> Any:
-    """Return phi(x) w, as traced code: the features themselves need not be stored."""
+def feature_sum(omega: Array, w: Array, x: Array) -> Array:
+    """Return phi(x) w, as traced code: the features themselves need not be stored.
+
+    Args:
+        omega: frequencies, (m, d).
+        w: weights, (2m,).
+        x: points, (N, d).
+    """
     phase = x @ omega.T
     cosine, sine = w[: len(omega)], w[len(omega) :]
     waves = jnp.cos(phase) * cosine + jnp.sin(phase) * sine
@@ -77,6 +101,14 @@ class FourierDraw(Draw):
 
     f(x) = beta ( phi(x) w  +  k(x, X) A^-1 (y + eps - phi(X) w) )
                   `-prior-'    `------------- update -----------'
+
+    Args:
+        beta: multiple of the deviation from the mean, (B,).
+        omega: frequencies, (B, m, d).
+        w: weights of the features, (B, 2m).
+        kernel: of the update; None if the features are the process.
+        x: observed points of the update, (B, n, d).
+        weights: A^-1 (y + eps - phi(X) w), (B, n).
     """
 
     beta: np.ndarray
@@ -86,10 +118,10 @@ class FourierDraw(Draw):
     x: np.ndarray | None
     weights: np.ndarray | None
 
-    def values(self, x: Any) -> Any:
+    def values(self, x: Array) -> Array:
         """Evaluate one draw on the standardised scale."""
         x = x.reshape(len(x), -1)
         found = feature_sum(self.omega, self.w, x)
-        if self.kernel is not None and self.x is not None:
+        if self.kernel is not None and self.x is not None and self.weights is not None:
             found = found + self.kernel(x.astype(self.x.dtype), self.x) @ self.weights
         return self.beta * found

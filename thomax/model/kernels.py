@@ -11,29 +11,32 @@ Notation (section 5.1 of Lee et al. 2019; Arora et al. 2019 without biases):
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeGuard
+from typing import Protocol, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import DTypeLike
 
 from thomax.checks import Rule, check, one_of, whole
 from thomax.compilation import compiled
-from thomax.model.networks import MLP, Activation, Network
+from thomax.model.networks import MLP, Activation, Blocks, Network
 from thomax.model.padding import pad, padded_size
 from thomax.spelling import spell_checked
+from thomax.types import Array, ArrayOrFloat
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
 
-def float64() -> Any:
+def float64() -> AbstractContextManager[object]:
     """Compute in double precision within this block, whatever the user's JAX setting."""
     return jax.enable_x64(True)
 
 
-def _holds(value: Any, test: Callable[[Any], Any]) -> bool:
+def _holds(value: object, test: Callable[[ArrayOrFloat], ArrayOrFloat]) -> bool:
     """Test numbers; what else JAX puts into a kernel, as it does to trace it, is let through."""
     if isinstance(value, str):
         return False
@@ -47,11 +50,20 @@ _NOT_NEGATIVE = Rule(">= 0", lambda v: _holds(v, lambda z: z >= 0))
 class Kernel(Protocol):
     """A covariance function of points."""
 
-    def __call__(self, x1: Any, x2: Any) -> Any:
-        """Return the covariances (n1, n2)."""
+    def __call__(self, x1: Array, x2: Array) -> Array:
+        """Return the covariances (n1, n2).
 
-    def diagonal(self, x: Any) -> Any:
-        """Return the variances (n,)."""
+        Args:
+            x1: points, (n1, ...).
+            x2: points, (n2, ...).
+        """
+
+    def diagonal(self, x: Array) -> Array:
+        """Return the variances (n,).
+
+        Args:
+            x: points, (n, ...).
+        """
 
 
 @partial(
@@ -62,9 +74,15 @@ class Kernel(Protocol):
 @spell_checked
 @dataclass(frozen=True)
 class NTK:
-    """The exact tangent kernel of an infinitely wide MLP with `depth` hidden layers.
+    """The exact tangent kernel of an infinitely wide MLP.
 
-    Example:
+    Args:
+        depth: number of hidden layers.
+        activation: after every hidden layer.
+        w_std: scale of the weights.
+        b_std: scale of the biases.
+
+    Examples:
         >>> kernel = NTK(depth=2, activation="relu", w_std=2**0.5, b_std=0.0)
         >>> with float64():  # on the sphere of radius sqrt(d): depth + 1, times w_std^2 = 2
         ...     print(round(float(kernel(jnp.ones((1, 3)), jnp.ones((1, 3)))[0, 0]), 6))
@@ -73,31 +91,31 @@ class NTK:
 
     depth: int
     activation: Activation
-    w_std: Any
-    b_std: Any
+    w_std: ArrayOrFloat
+    b_std: ArrayOrFloat
 
     def __post_init__(self) -> None:
         check(
             self, depth=whole(1), activation=one_of(*_DUALS), w_std=_POSITIVE, b_std=_NOT_NEGATIVE
         )
 
-    def __call__(self, x1: Any, x2: Any) -> Any:
+    def __call__(self, x1: Array, x2: Array) -> Array:
         """Return the covariances (n1, n2)."""
         x1, x2 = (x.reshape(len(x), -1) for x in (x1, x2))
         variance1, variance2 = (self._first(jnp.sum(x * x, 1), x.shape[1]) for x in (x1, x2))
         sigma = self._first(x1 @ x2.T, x1.shape[1])
         return self._recursion(sigma, variance1[:, None], variance2[None, :])
 
-    def diagonal(self, x: Any) -> Any:
+    def diagonal(self, x: Array) -> Array:
         """Return the variances (n,)."""
         x = x.reshape(len(x), -1)
         variance = self._first(jnp.sum(x * x, 1), x.shape[1])
         return self._recursion(variance, variance, variance)
 
-    def _first(self, inner: Any, d: int) -> Any:
+    def _first(self, inner: Array, d: int) -> Array:
         return self.w_std**2 * inner / d + self.b_std**2
 
-    def _recursion(self, sigma: Any, variance1: Any, variance2: Any) -> Any:
+    def _recursion(self, sigma: Array, variance1: Array, variance2: Array) -> Array:
         """Iterate Sigma <- w^2 E[phi phi] + b^2 and Theta <- Sigma + w^2 E[phi' phi'] Theta."""
         dual = _DUALS[self.activation]
         w2, b2 = self.w_std**2, self.b_std**2
@@ -110,7 +128,7 @@ class NTK:
         return theta
 
 
-def _relu_dual(sigma: Any, variance1: Any, variance2: Any) -> tuple[Any, Any]:
+def _relu_dual(sigma: Array, variance1: Array, variance2: Array) -> tuple[Array, Array]:
     """Arc-cosine kernels of degree 1 and 0 (Cho and Saul 2009): E[phi phi], E[phi' phi']."""
     norm = jnp.sqrt(variance1 * variance2)
     rho = sigma / jnp.where(norm > 0, norm, 1.0)
@@ -123,37 +141,51 @@ def _relu_dual(sigma: Any, variance1: Any, variance2: Any) -> tuple[Any, Any]:
     return covariance, (jnp.pi - angle) / (2 * jnp.pi)
 
 
-def _erf_dual(sigma: Any, variance1: Any, variance2: Any) -> tuple[Any, Any]:
+def _erf_dual(sigma: Array, variance1: Array, variance2: Array) -> tuple[Array, Array]:
     """Arc-sine kernel (Williams 1997) and the one of the derivatives: E[phi phi], E[phi' phi']."""
     product = (1 + 2 * variance1) * (1 + 2 * variance2)
     covariance = (2 / jnp.pi) * jnp.arcsin(2 * sigma / jnp.sqrt(product))
     return covariance, (4 / jnp.pi) / jnp.sqrt(product - 4 * sigma**2)
 
 
-_DUALS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
+_DUALS: dict[str, Callable[[Array, Array, Array], tuple[Array, Array]]] = {
     "relu": _relu_dual,
     "erf": _erf_dual,
 }
 
 
 def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-    """Return the covariances (n1, n2) of points in float64, compiled for few sizes."""
+    """Return the covariances (n1, n2) of points in float64, compiled for few sizes.
+
+    Args:
+        kernel: gives the covariances.
+        x1: points, (n1, ...).
+        x2: points, (n2, ...).
+    """
     padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
-    return _gram(kernel, *padded)[: len(x1), : len(x2)]
+    return np.asarray(_gram(kernel, *padded)[: len(x1), : len(x2)])
 
 
 @compiled(x64=True)
-def _gram(kernel: Kernel, x1: Any, x2: Any) -> Any:
+def _gram(kernel: Kernel, x1: Array, x2: Array) -> Array:
     return kernel(x1, x2)
 
 
 def has_exact_ntk(network: Network) -> TypeGuard[MLP]:
-    """Tell whether the limit of this network's tangent kernel is known in closed form."""
+    """Return whether the limit of this network's tangent kernel is known in closed form.
+
+    Args:
+        network: any.
+    """
     return isinstance(network, MLP) and network.activation in _DUALS
 
 
 def exact_ntk(network: Network) -> NTK:
-    """Return the tangent kernel that this network converges to as its width grows."""
+    """Return the limit of this network's tangent kernel as its width grows.
+
+    Args:
+        network: an MLP with relu or erf.
+    """
     if not has_exact_ntk(network):
         raise ValueError(
             "An exact tangent kernel is known for MLP with relu or erf, "
@@ -170,23 +202,27 @@ def exact_ntk(network: Network) -> NTK:
 class SE:
     """The squared exponential kernel, with one length scale or one for each dimension.
 
-    Example:
+    Args:
+        length_scale: distance over which values differ, one or (d,).
+        variance: of the values.
+
+    Examples:
         >>> with float64():
         ...     print(float(SE(length_scale=0.5)(jnp.zeros((1, 2)), jnp.zeros((1, 2)))[0, 0]))
         1.0
     """
 
-    length_scale: Any = 1.0
-    variance: Any = 1.0
+    length_scale: ArrayOrFloat = 1.0
+    variance: ArrayOrFloat = 1.0
 
     def __post_init__(self) -> None:
         check(self, length_scale=_POSITIVE, variance=_POSITIVE)
 
-    def __call__(self, x1: Any, x2: Any) -> Any:
+    def __call__(self, x1: Array, x2: Array) -> Array:
         """Return the covariances (n1, n2)."""
         return self.variance * jnp.exp(-0.5 * _square_distances(x1, x2, self.length_scale))
 
-    def diagonal(self, x: Any) -> Any:
+    def diagonal(self, x: Array) -> Array:
         """Return the variances (n,)."""
         return jnp.full(len(x), self.variance, x.dtype)
 
@@ -199,43 +235,53 @@ class SE:
 class Matern52:
     """The Matern-5/2 kernel, with one length scale or one for each dimension.
 
-    Example:
+    Args:
+        length_scale: distance over which values differ, one or (d,).
+        variance: of the values.
+
+    Examples:
         >>> with float64():
         ...     print(float(Matern52(variance=2.0)(jnp.zeros((1, 2)), jnp.zeros((1, 2)))[0, 0]))
         2.0
     """
 
-    length_scale: Any = 1.0
-    variance: Any = 1.0
+    length_scale: ArrayOrFloat = 1.0
+    variance: ArrayOrFloat = 1.0
 
     def __post_init__(self) -> None:
         check(self, length_scale=_POSITIVE, variance=_POSITIVE)
 
-    def __call__(self, x1: Any, x2: Any) -> Any:
+    def __call__(self, x1: Array, x2: Array) -> Array:
         """Return the covariances (n1, n2)."""
         square = 5 * _square_distances(x1, x2, self.length_scale)
         root = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
         return self.variance * (1 + root + square / 3) * jnp.exp(-root)
 
-    def diagonal(self, x: Any) -> Any:
+    def diagonal(self, x: Array) -> Array:
         """Return the variances (n,)."""
         return jnp.full(len(x), self.variance, x.dtype)
 
 
-def _square_distances(x1: Any, x2: Any, length_scale: Any) -> Any:
+def _square_distances(x1: Array, x2: Array, length_scale: ArrayOrFloat) -> Array:
     x1, x2 = (x.reshape(len(x), -1) / length_scale for x in (x1, x2))
     square = jnp.sum(x1 * x1, 1)[:, None] + jnp.sum(x2 * x2, 1)[None, :] - 2 * x1 @ x2.T
     return jnp.maximum(square, 0.0)
 
 
 def empirical_ntk(
-    network: Network, theta: Any, x1: np.ndarray, x2: np.ndarray | None = None
+    network: Network, theta: Array, x1: np.ndarray, x2: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the products J(x1) J(x2)^T of the gradients at theta, in float64, without forming J.
 
     A layer with inputs A and back-propagated signals D contributes (A A^T) * (D D^T): O(n^2 m)
     operations a layer instead of O(n^2 m^2). A network of unknown structure goes by chunks of
     gradients (VJP) pushed forward (JVP).
+
+    Args:
+        network: gives the function.
+        theta: parameters, (p,).
+        x1: points, (n1, ...).
+        x2: points, (n2, ...); None for x1.
     """
     first = _blocks(network, theta, x1)
     if first is None:
@@ -245,26 +291,32 @@ def empirical_ntk(
     return blocks_product(first, second)
 
 
-def blocks_product(first: list[Any], second: list[Any], precision: Any = np.float64) -> np.ndarray:
-    """Sum (A1 A2^T) * (D1 D2^T) over the layers."""
-    total: Any = 0.0
+def blocks_product(first: Blocks, second: Blocks, precision: DTypeLike = np.float64) -> np.ndarray:
+    """Sum (A1 A2^T) * (D1 D2^T) over the layers.
+
+    Args:
+        first: blocks of n1 points.
+        second: blocks of n2 points.
+        precision: of the products.
+    """
+    total: np.ndarray | float = 0.0
     for (a1, d1), (a2, d2) in zip(first, second, strict=True):
         total = total + _product(a1, a2, precision) * _product(d1, d2, precision)
     return np.asarray(total)
 
 
-def _product(u: Any, v: Any, precision: Any) -> np.ndarray:
+def _product(u: Array, v: Array, precision: DTypeLike) -> np.ndarray:
     """Multiply u v^T; NumPy halves the work when both are one array."""
     left = np.asarray(u, precision)
     return left @ (left if u is v else np.asarray(v, precision)).T
 
 
 @compiled(static_argnums=(0,))
-def _blocks(network: Network, theta: Any, x: Any) -> Any:
+def _blocks(network: Network, theta: Array, x: Array) -> Blocks | None:
     return network.blocks(theta, x)
 
 
-def _generic_ntk(network: Network, theta: Any, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+def _generic_ntk(network: Network, theta: Array, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     rows = [
         np.asarray(_kernel_rows(network, theta, x1[i : i + _CHUNK], x2), np.float64)
         for i in range(0, len(x1), _CHUNK)
@@ -273,10 +325,10 @@ def _generic_ntk(network: Network, theta: Any, x1: np.ndarray, x2: np.ndarray) -
 
 
 @compiled(static_argnums=(0,))
-def _kernel_rows(network: Network, theta: Any, x1: Any, x2: Any) -> Any:
+def _kernel_rows(network: Network, theta: Array, x1: Array, x2: Array) -> Array:
     """Rows of the kernel: pull one unit back from each point of x1, push it forward to x2."""
 
-    def row(point: Any) -> Any:
+    def row(point: Array) -> Array:
         gradient = jax.grad(lambda t: network.apply(t, point[None])[0])(theta)
         return jax.jvp(lambda t: network.apply(t, x2), (theta,), (gradient,))[1]
 

@@ -22,7 +22,14 @@ _SHRINK = 0.3
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the minimisation ended, for each problem."""
+    """Where the minimisation ended, for each problem.
+
+    Args:
+        x: the points, (..., p).
+        value: of the functions there, (...).
+        gradient: of the functions there, (..., p).
+        iterations: how many it took, the same for all.
+    """
 
     x: np.ndarray
     value: np.ndarray
@@ -45,7 +52,18 @@ def minimise(
     """Minimise many functions at once, each within the box [lower, upper].
 
     A problem stops when its projected gradient's norm is below `tolerance`, or when no step
-    improves it; its value never increases. `precondition` applies an approximate inverse Hessian.
+    improves it; its value never increases.
+
+    Args:
+        function: returns values (...) and gradients (..., p) at points (..., p).
+        x: where to start, (..., p).
+        iterations: at most.
+        tolerance: norm of the projected gradient at which a problem is solved.
+        memory: number of steps that the approximate Hessian is made from.
+        backtracks: number of step lengths tried in an iteration.
+        precondition: applies an approximate inverse Hessian to each row.
+        lower: least values of the variables.
+        upper: greatest values of the variables.
     """
     unbounded = bool(np.all(np.isneginf(lower)) and np.all(np.isposinf(upper)))
     x = np.clip(x, lower, upper)

@@ -15,7 +15,7 @@ zero, and the model believes it knows the value there.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
@@ -28,11 +28,13 @@ from jax.flatten_util import ravel_pytree
 from thomax.checks import FUNCTION, POSITIVE, Rule, at_least, check, one_of, whole
 from thomax.compilation import own_settings
 from thomax.spelling import spell_checked
+from thomax.types import Array, ArrayOrFloat
 
 Activation: TypeAlias = Literal["relu", "erf", "gelu"]
-Blocks: TypeAlias = list[tuple[Any, Any]]
+Blocks: TypeAlias = list[tuple[Array, Array]]
+Tree: TypeAlias = Any  # any nesting of arrays, as JAX allows it
 
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
     "erf": jax.scipy.special.erf,
     "gelu": lambda h: jax.nn.gelu(h, approximate=False),
@@ -49,26 +51,50 @@ class Network(Protocol):
     """What the method needs of a network: its number of parameters and its function."""
 
     def size(self, shape: tuple[int, ...]) -> int:
-        """Count the parameters for points of this shape."""
+        """Count the parameters for points of this shape.
 
-    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Mark, in the flat vector of parameters, the weights and the bias of the last layer."""
+        Args:
+            shape: of one point.
+        """
 
-    def apply(self, theta: Any, x: Any) -> Any:
-        """Compute the network's outputs (n,)."""
+    def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Mark, in the flat vector of parameters, the weights and the bias of the last layer.
 
-    def blocks(self, theta: Any, x: Any) -> Blocks | None:
-        """Return the tangent features as blocks (A, D), or None if the structure is unknown."""
+        Args:
+            shape: of one point.
+        """
+
+    def apply(self, theta: Array, x: Array) -> Array:
+        """Compute the network's outputs (n,).
+
+        Args:
+            theta: parameters, (p,).
+            x: points, (n, ...).
+        """
+
+    def blocks(self, theta: Array, x: Array) -> Blocks | None:
+        """Return the tangent features as blocks (A, D), or None if the structure is unknown.
+
+        Args:
+            theta: parameters, (p,).
+            x: points, (n, ...).
+        """
 
 
 @spell_checked
 @dataclass(frozen=True)
 class MLP:
-    """A fully connected network with `depth` hidden layers; points of any shape are flattened.
+    """A fully connected network; points of any shape are flattened.
 
-    An infinite width stands for the limit, in which the tangent kernel is exact.
+    Args:
+        depth: number of hidden layers.
+        width: of each hidden layer; infinity stands for the limit, in which the tangent kernel is
+            exact.
+        activation: after every hidden layer.
+        w_std: scale of the weights.
+        b_std: scale of the biases.
 
-    Example:
+    Examples:
         >>> MLP(depth=2, width=256).size((12,))
         69377
     """
@@ -86,15 +112,15 @@ class MLP:
         """Count the parameters for points of this shape."""
         return sum((a + 1) * b for a, b in self._layers(math.prod(shape)))
 
-    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+    def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the weights and the bias of the output layer."""
         return np.arange(self.size(shape)) >= self.size(shape) - (int(self.width) + 1)
 
-    def apply(self, theta: Any, x: Any) -> Any:
+    def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,)."""
         return self._forward(theta, x, [0.0] * (self.depth + 1))[0]
 
-    def blocks(self, theta: Any, x: Any) -> Blocks:
+    def blocks(self, theta: Array, x: Array) -> Blocks:
         """Return the tangent features, one block a layer."""
         shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self._layers(math.prod(x.shape[1:]))]
         return _signals(lambda s: self._forward(theta, x, s), shifts)
@@ -103,7 +129,9 @@ class MLP:
         m = int(self.width)
         return [(d, m), *[(m, m)] * (self.depth - 1), (m, 1)]
 
-    def _forward(self, theta: Any, x: Any, shifts: list[Any]) -> tuple[Any, list[Any]]:
+    def _forward(
+        self, theta: Array, x: Array, shifts: Sequence[ArrayOrFloat]
+    ) -> tuple[Array, list[Array]]:
         """Return outputs and every layer's scaled inputs; shifts are added before activation."""
         h = x.reshape(len(x), -1)
         inputs = []
@@ -121,9 +149,18 @@ class CNN:
     """Convolutions with pooling, then one dense hidden layer; points are images (h, w, c).
 
     The defaults are the paper's network for images: one 3x3 convolution, max-pooling by 3, a dense
-    layer, both `width` wide.
+    layer.
 
-    Example:
+    Args:
+        depth: number of convolutions, each followed by pooling.
+        width: number of channels of a convolution and of units of the dense layer.
+        activation: after every layer but the last.
+        w_std: scale of the weights.
+        b_std: scale of the biases.
+        kernel: edge of the window of a convolution, in pixels.
+        pooling: edge of the window that a maximum is taken over, in pixels.
+
+    Examples:
         >>> CNN(width=64).size((28, 28, 1))
         332545
     """
@@ -146,15 +183,15 @@ class CNN:
             (a + 1) * b for a, b in dense
         )
 
-    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+    def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the weights and the bias of the output layer."""
         return np.arange(self.size(shape)) >= self.size(shape) - (int(self.width) + 1)
 
-    def apply(self, theta: Any, x: Any) -> Any:
+    def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,)."""
         return self._forward(theta, x, [0.0] * (self.depth + 2))[0]
 
-    def blocks(self, theta: Any, x: Any) -> Blocks:
+    def blocks(self, theta: Array, x: Array) -> Blocks:
         """Return the tangent features; a convolution contributes its whole gradients, D = 1."""
         shapes = jax.eval_shape(lambda t, z: self._forward(t, z, None)[1], theta, x)
         shifts = [jnp.zeros(s.shape, x.dtype) for s in shapes]
@@ -180,7 +217,9 @@ class CNN:
             height, breadth = (max(1, s // self.pooling) for s in (height, breadth))
         return convolutions, [(height * breadth * m, m), (m, 1)]
 
-    def _forward(self, theta: Any, x: Any, shifts: list[Any] | None) -> tuple[Any, list[Any]]:
+    def _forward(
+        self, theta: Array, x: Array, shifts: Sequence[ArrayOrFloat] | None
+    ) -> tuple[Array, list[Array]]:
         """Return outputs and layer inputs; without shifts, pre-activations instead of inputs."""
         phi = ACTIVATIONS[self.activation]
         convolutions, dense = self._layers(x.shape[1:])
@@ -208,26 +247,31 @@ class Custom:
     """Any network given as a pair: `init(key) -> parameters` and `apply(parameters, x) -> (n,)`.
 
     The parameters may be any tree of arrays in any initialisation: each array is rescaled by its
-    root mean square at initialisation, which turns it into the NTK parameterisation's N(0, 1);
-    arrays that start at zero (biases, usually) get `zero_std`. `last_layer` names the output: an
-    index, key or field of the tree of parameters, or a tuple of them that leads further inside.
+    root mean square at initialisation, which turns it into the NTK parameterisation's N(0, 1).
 
-    Example:
+    Args:
+        init: makes parameters from a JAX key.
+        apply: computes one number for each point, (n,), from parameters and points (n, ...).
+        last_layer: names the output: an index, key or field of the tree of parameters, or a tuple
+            of them that leads further inside.
+        zero_std: scale of arrays that start at zero (biases, usually).
+
+    Examples:
         >>> def init(key): return [jax.random.normal(key, (2, 8)), jax.random.normal(key, (8,))]
         >>> def apply(w, x): return jnp.tanh(x @ w[0]) @ w[1]
         >>> Custom(init, apply, last_layer=-1).size((2,))
         24
     """
 
-    init: Callable[[Any], Any]
-    function: Callable[[Any, Any], Any]
-    last_layer_name: int | str | tuple[int | str, ...] = -1
+    init: Callable[[jax.Array], Tree]
+    function: Callable[[Tree, Array], Array]
+    last_layer: int | str | tuple[int | str, ...] = -1
     zero_std: float = 0.1
 
     def __init__(
         self,
-        init: Callable[[Any], Any],
-        apply: Callable[[Any, Any], Any],
+        init: Callable[[jax.Array], Tree],
+        apply: Callable[[Tree, Array], Array],
         last_layer: int | str | tuple[int | str, ...] = -1,
         zero_std: float = 0.1,
     ) -> None:
@@ -236,18 +280,18 @@ class Custom:
             object.__setattr__(self, name, value)
         check(self, init=FUNCTION, function=FUNCTION, zero_std=POSITIVE)
         if last_layer != -1:  # which most networks are never asked for
-            self.last_layer(())
+            self.output_mask(())
 
     def size(self, shape: tuple[int, ...]) -> int:
         """Count the parameters."""
         return len(_scales(self))
 
-    def last_layer(self, shape: tuple[int, ...]) -> np.ndarray:
+    def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the parameters of the named output layer."""
         with own_settings():
             leaves = jax.tree_util.tree_leaves_with_path(self.init(jax.random.key(0)))
         paths = [path for path, _ in leaves]
-        name = self.last_layer_name
+        name = self.last_layer
         for depth, step in enumerate(name if isinstance(name, tuple) else (name,)):
             paths = [path for path in paths if depth < len(path)]
             entry = _entry([path[depth] for path in paths], step)
@@ -260,7 +304,7 @@ class Custom:
             paths = [path for path in paths if path[depth] == entry]
         return np.concatenate([np.full(np.size(leaf), path in paths) for path, leaf in leaves])
 
-    def apply(self, theta: Any, x: Any) -> Any:
+    def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,)."""
         found = self.function(_unravel(self)(theta * _scales(self).astype(theta.dtype)), x)
         if np.shape(found) != (len(x),):
@@ -270,12 +314,12 @@ class Custom:
             )
         return found
 
-    def blocks(self, theta: Any, x: Any) -> None:
+    def blocks(self, theta: Array, x: Array) -> None:
         """Return None: the structure is unknown."""
         return
 
 
-def _entry(keys: Sequence[Any], wanted: int | str) -> Any:
+def _entry(keys: Sequence[Hashable], wanted: int | str) -> Hashable | None:
     """Return the key of a tree's level that is wanted: by its name, or by its place if ordered."""
     entries = [*dict.fromkeys(keys)]
     ordered = not any(isinstance(key, jax.tree_util.DictKey) for key in entries)
@@ -286,7 +330,7 @@ def _entry(keys: Sequence[Any], wanted: int | str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _unravel(network: Custom) -> Callable[[Any], Any]:
+def _unravel(network: Custom) -> Callable[..., Tree]:
     with jax.ensure_compile_time_eval(), own_settings():
         return ravel_pytree(network.init(jax.random.key(0)))[1]
 
@@ -311,7 +355,9 @@ def _check(network: MLP | CNN, *counts: str) -> None:
     )  # fmt: skip
 
 
-def _dense(network: MLP | CNN, theta: Any, h: Any, a: int, b: int) -> tuple[Any, Any, Any]:
+def _dense(
+    network: MLP | CNN, theta: Array, h: Array, a: int, b: int
+) -> tuple[Array, Array, Array]:
     """Apply one layer; return outputs, the parameters left over, and the scaled inputs.
 
     The bias is the weight of a constant input b_std, so a layer's gradients are outer products of
@@ -324,10 +370,12 @@ def _dense(network: MLP | CNN, theta: Any, h: Any, a: int, b: int) -> tuple[Any,
     return used @ weights, theta[(a + 1) * b :], used
 
 
-def _signals(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> Blocks:
+def _signals(
+    forward: Callable[[Sequence[Array]], tuple[Array, list[Array]]], shifts: Sequence[Array]
+) -> Blocks:
     """Return layer inputs and D = df/dh: rows are independent, so one sweep serves all of them."""
 
-    def total(s: list[Any]) -> tuple[Any, Any]:
+    def total(s: Sequence[Array]) -> tuple[Array, list[Array]]:
         outputs, inputs = forward(s)
         return outputs.sum(), inputs
 
@@ -335,18 +383,18 @@ def _signals(forward: Callable[[list[Any]], Any], shifts: list[Any]) -> Blocks:
     return list(zip(inputs, signals, strict=True))
 
 
-def _outer_over_positions(a: Any, d: Any) -> Any:
+def _outer_over_positions(a: Array, d: Array) -> Array:
     return jnp.einsum("nhwa,nhwb->nab", a, d).reshape(len(a), -1)
 
 
-def _patches(h: Any, kernel: int) -> Any:
+def _patches(h: Array, kernel: int) -> Array:
     """Gather the kernel x kernel neighbourhood of every position, zero-padded at the border."""
     return jax.lax.conv_general_dilated_patches(
         h, (kernel, kernel), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
 
 
-def _max_pool(h: Any, window: int) -> Any:
+def _max_pool(h: Array, window: int) -> Array:
     """Take the maximum over windows; an axis shorter than the window is pooled whole.
 
     What does not fill a window is cut off. Reshaping is far faster than `reduce_window`, whose

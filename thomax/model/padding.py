@@ -6,11 +6,14 @@ _FEWEST_ROWS, _FEWEST_IMAGES = 64, 16  # that data are padded to
 
 
 def padded_size(n: int, shape: tuple[int, ...] = ()) -> int:
-    """Round n up to one of few sizes (64, 96, 128, 192, ...), so that growing data reuses compiled
-    code.
+    """Round n up to one of few sizes: 64, 96, 128, 192, ...
 
     Up to 64 rows cost less than to compile for a size between; if they are images, of a `shape`
     with several axes, they do not, and sizes begin with 16, 24, 32.
+
+    Args:
+        n: number of rows.
+        shape: of one row.
     """
     size = _FEWEST_ROWS if len(shape) < 2 else _FEWEST_IMAGES
     while size < n:
@@ -21,7 +24,13 @@ def padded_size(n: int, shape: tuple[int, ...] = ()) -> int:
 
 
 def pad(rows: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
-    """Append zeros along an axis until it has `size` entries."""
+    """Append zeros along an axis until it has `size` entries.
+
+    Args:
+        rows: what to pad.
+        size: number of entries wanted.
+        axis: along which to append.
+    """
     missing = size - rows.shape[axis]
     widths = [(0, missing if i == axis % rows.ndim else 0) for i in range(rows.ndim)]
     return np.pad(rows, widths)

@@ -26,7 +26,11 @@ _ROUNDING = 0.01  # of the noise: what still differs at the same point
 class Factor:
     """The Cholesky factor of K + s2 I, with as little jitter as it takes.
 
-    Example:
+    Args:
+        K: kernel matrix, (n, n).
+        noise_variance: s2.
+
+    Examples:
         >>> Factor(3.0 * np.eye(2), noise_variance=1.0).solve(np.array([4.0, 8.0])).tolist()
         [1.0, 2.0]
     """
@@ -48,11 +52,19 @@ class Factor:
         raise np.linalg.LinAlgError("K + s2 I is not positive definite: K is not a kernel matrix.")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """Return A^-1 b."""
+        """Return A^-1 b.
+
+        Args:
+            b: right-hand sides, (n,) or (n, N).
+        """
         return np.asarray(scipy.linalg.cho_solve((self.lower, True), b, check_finite=False))
 
     def half_solve(self, b: np.ndarray) -> np.ndarray:
-        """Return L^-1 b, whose columns have the squared norms b^T A^-1 b."""
+        """Return L^-1 b, whose columns have the squared norms b^T A^-1 b.
+
+        Args:
+            b: right-hand sides, (n,) or (n, N).
+        """
         return np.asarray(
             scipy.linalg.solve_triangular(self.lower, b, lower=True, check_finite=False)
         )
@@ -65,7 +77,14 @@ class Factor:
 def conjugate_gradients(
     multiply: Multiply, b: np.ndarray, tolerance: float = 1e-6, iterations: int = 1000
 ) -> np.ndarray:
-    """Solve A a = b for many right-hand sides (..., n), when A is only known by products."""
+    """Solve A a = b for many right-hand sides (..., n), when A is only known by products.
+
+    Args:
+        multiply: returns A v for every row v of its argument.
+        b: right-hand sides, (..., n).
+        tolerance: of the residual, relative to the right-hand side.
+        iterations: at most.
+    """
     a = np.zeros_like(b, np.float64)
     residual = np.array(b, np.float64)
     direction = residual.copy()
@@ -93,7 +112,15 @@ def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 def mean_and_covariance(
     K: np.ndarray, k: np.ndarray, prior: np.ndarray, y: np.ndarray, noise_std: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior mean k^T A^-1 y and covariance prior - k^T A^-1 k at N points."""
+    """Return the posterior mean k^T A^-1 y and covariance prior - k^T A^-1 k at N points.
+
+    Args:
+        K: kernel matrix of the observed points, (n, n).
+        k: covariances of observed with other points, (n, N).
+        prior: prior covariances of the other points, (N, N).
+        y: observed values, (n,).
+        noise_std: standard deviation of the observation noise.
+    """
     factor = Factor(K, noise_std**2)
     half = factor.half_solve(k)
     return half.T @ factor.half_solve(y), prior - half.T @ half
@@ -106,6 +133,12 @@ def unperturbed_covariance(
 
     It is smaller than the posterior's by the last term: training on the bare targets, as the
     paper's loss (1) reads, forgets that they are noisy.
+
+    Args:
+        K: kernel matrix of the observed points, (n, n).
+        k: covariances of observed with other points, (n, N).
+        prior: prior covariances of the other points, (N, N).
+        noise_std: standard deviation of the observation noise.
     """
     factor = Factor(K, noise_std**2)
     solved = factor.solve(k)
@@ -117,12 +150,24 @@ def variance(K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float) 
 
     By the push-through identity this equals s2 J(x) (J^T J + s2 I)^-1 J(x)^T; the formula in the
     paper's appendix on uncertainty sampling lacks the factor s2 (which moves no maximum).
+
+    Args:
+        K: kernel matrix of the observed points, (n, n).
+        k: covariances of observed with other points, (n, N).
+        prior: prior variances of the other points, (N,).
+        noise_std: standard deviation of the observation noise.
     """
     return prior - np.square(Factor(K, noise_std**2).half_solve(k)).sum(axis=0)
 
 
 def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float) -> float:
-    """Return log p(y) = -(y^T A^-1 y + log det A + n log 2 pi) / 2."""
+    """Return log p(y) = -(y^T A^-1 y + log det A + n log 2 pi) / 2.
+
+    Args:
+        K: kernel matrix of the observed points, (n, n).
+        y: observed values, (n,).
+        noise_std: standard deviation of the observation noise.
+    """
     factor = Factor(K, noise_std**2)
     fit = float(np.square(factor.half_solve(y)).sum())
     return -0.5 * (fit + factor.log_determinant() + len(y) * np.log(2 * np.pi))
@@ -135,8 +180,8 @@ def evidence_of_noise(
 
     What a smooth function leaves over may be noise, or a function that changes within a short
     distance. The two differ where points are close together: there a function repeats itself.
-    Its covariance is that of the noise times exp(-distance / length), for the likeliest of some
-    short lengths.
+    Its covariance is that of the noise times exp(-distance / length), for the most likely of
+    some short lengths.
 
     Args:
         K: covariances of the smooth function, (n, n).
@@ -154,6 +199,13 @@ def evidence_of_noise(
 def joint_draws(
     normals: np.ndarray, mean: np.ndarray, covariance: np.ndarray, jitter: float = 1e-10
 ) -> np.ndarray:
-    """Turn standard normals (B, N) into draws from N(mean, covariance): exact on a finite set."""
+    """Turn standard normals (B, N) into draws from N(mean, covariance): exact on a finite set.
+
+    Args:
+        normals: standard normal numbers, (B, N).
+        mean: of the draws, (N,).
+        covariance: of the draws, (N, N).
+        jitter: variance added to the diagonal, relative to its mean.
+    """
     scale = max(float(np.mean(np.diag(covariance))), 1e-300)
     return mean + normals @ Factor(covariance, jitter * scale).lower.T

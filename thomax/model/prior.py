@@ -14,21 +14,20 @@ Notation:
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from thomax.compilation import compiled
-from thomax.model.blas import small_matrices
-from thomax.model.evidence import evidence_loss
+from thomax.model.hyperparameters import most_likely
 from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
-from thomax.model.lbfgs import minimise
 from thomax.model.networks import MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
+from thomax.types import Array, ArrayOrFloat
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RATIOS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -38,14 +37,17 @@ _MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
 _MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
 _ITERATIONS = 20
 _COLUMNS = 8  # dimensions are padded to a multiple
-_TOLERANCE = 0.1  # nats for a factor of e
 
 
-def lift(x: Any, scale: Any) -> Any:
+def lift(x: Array, scale: ArrayOrFloat) -> Array:
     """Scale points (n, d), append a constant and project to a sphere: (n, d + 1).
 
     The first-layer kernel <x, x'> / (d + 1) of lifted points is the cosine of their angle.
     Points of another shape are flattened.
+
+    Args:
+        x: points, (n, ...).
+        scale: of the points, one or (d,).
     """
     x = x.reshape(len(x), -1)
     d = x.shape[1]
@@ -59,29 +61,92 @@ _lifted = compiled(whole=False)(lift)
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed before the data; without a scale points are not lifted."""
+    """The prior over functions; without a scale points are not lifted to the sphere.
+
+    Args:
+        scale: of the inputs before they are lifted, one or (d,).
+        noise_std: standard deviation of the observation noise in units of the amplitude.
+        amplitude: standard deviation of the function in units of the network's.
+    """
 
     scale: float | np.ndarray | None
     noise_std: float
     amplitude: float = 1.0
 
     def inputs(self, x: np.ndarray) -> np.ndarray:
-        """Return points as the network sees them, float32."""
+        """Return points as the network sees them, float32.
+
+        Args:
+            x: points, (n, ...).
+        """
         if self.scale is None:
             return x
-        return _lifted(x.astype(np.float32), np.asarray(self.scale, np.float32))
+        return np.asarray(_lifted(x.astype(np.float32), np.asarray(self.scale, np.float32)))
 
     def lifting(self, count: int, d: int) -> np.ndarray | None:
-        """Return the scale of every dimension for each of so many draws, (count, d)."""
+        """Return the scale of every dimension for each of so many draws, (count, d).
+
+        Args:
+            count: number of draws.
+            d: number of dimensions.
+        """
         if self.scale is None:
             return None
         return np.broadcast_to(np.asarray(self.scale, np.float32), (count, d)).copy()
 
 
 def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | None) -> Prior:
-    """Return the prior before there are enough data to choose one."""
+    """Return the prior before there are enough data to choose one.
+
+    Args:
+        network: only an MLP can have its inputs lifted.
+        lift_to_sphere: whether to lift them.
+        noise_std: standard deviation of the observation noise; None for the usual one.
+    """
     scale = 1.0 if lift_to_sphere and isinstance(network, MLP) else None
     return Prior(scale, 0.1 if noise_std is None else noise_std)
+
+
+@partial(
+    jax.tree_util.register_dataclass, data_fields=["kernel", "scale_prior_std"], meta_fields=[]
+)
+@dataclass(frozen=True)
+class LiftedNTK:
+    """Tangent kernels of points on a sphere, with noise: what p of this module means.
+
+    Args:
+        kernel: of lifted points.
+        scale_prior_std: standard deviation of the logarithm of a dimension's scale around the
+            one that all have in common.
+    """
+
+    kernel: NTK
+    scale_prior_std: float
+
+    def covariance(self, p: Array, x: Array, mask: Array) -> Array:
+        """Return A; rows of padding are those of the identity, so that they couple to nothing.
+
+        Args:
+            p: hyperparameters, (3 + d,).
+            x: points, (n, d).
+            mask: False on rows of padding, (n,).
+        """
+        z = lift(x, jnp.exp(p[2] + p[3:]))
+        K = jnp.where(mask[:, None] & mask[None, :], self.kernel(z, z), 0.0)
+        noise = jnp.where(mask, jnp.exp(p[0] + p[1]), 1.0)
+        return jnp.exp(p[0]) * K + jnp.diag(noise)
+
+    def hyperprior_loss(self, p: Array, d: int) -> Array:
+        """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions.
+
+        Args:
+            p: hyperparameters, (3 + d,).
+            d: number of dimensions of the points.
+        """
+        amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
+        ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
+        each = 0.5 * jnp.sum((p[3:] / self.scale_prior_std) ** 2)
+        return amplitude + ratio + 0.5 * p[2] ** 2 + each
 
 
 def fit_prior(
@@ -96,10 +161,17 @@ def fit_prior(
     """Choose scale, amplitude and noise by the evidence of the exact tangent kernel.
 
     For each scale and ratio the best amplitude is known in closed form, so the whole choice costs
-    a few Cholesky factorisations. With a `scale_prior_std` the best of them is where an ascent
-    starts that gives every dimension a scale of its own, whose logarithm has this standard
-    deviation around the common one. The noise is at most `max_noise_std` amplitudes. Networks
-    whose exact kernel is unknown keep the default.
+    a few Cholesky factorisations. The best of them is where an ascent starts that gives every
+    dimension a scale of its own. Networks whose exact kernel is unknown keep the default.
+
+    Args:
+        network: whose tangent kernel is the prior covariance.
+        x: observed points, (n, ...).
+        targets: standardised values, (n,).
+        lift_to_sphere: whether to lift points to the sphere.
+        scale_prior_std: standard deviation of the logarithm of a dimension's scale around the
+            common one; 0 keeps one scale for all.
+        max_noise_std: largest standard deviation of the noise, in amplitudes.
     """
     before = default_prior(network, lift_to_sphere, None)
     if len(x) < 4 or not has_exact_ntk(network):
@@ -143,21 +215,12 @@ def _each_dimension(
     # nothing, once the scale makes up for the root of their number in `lift`.
     size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
     common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
-    lower, upper = _box(wide, max_noise_std)
-    padded = pad(pad(x, size), wide, axis=1) * math.sqrt(wide / d)
-    fixed = kernel, padded, pad(y, size), np.arange(size) < n, scale_prior_std
-
-    def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, gradient = _loss(p[0], *fixed)
-        return value[None], gradient[None]
-
-    with small_matrices(size):
-        found = minimise(
-            loss, np.array([[*common, *[0.0] * wide]]), iterations=_ITERATIONS,
-            tolerance=_TOLERANCE, lower=lower, upper=upper,
-        )  # fmt: skip
-    p = found.x[0]
-    if not np.isfinite(found.value[0]) or not np.isfinite(p).all():
+    start_p = np.array([[*common, *[0.0] * wide]])
+    p = most_likely(
+        LiftedNTK(kernel, scale_prior_std), pad(x, wide, axis=1) * math.sqrt(wide / d), y, start_p,
+        _box(wide, max_noise_std), size=size, iterations=_ITERATIONS,
+    )  # fmt: skip
+    if p is None:
         return start
     return Prior(np.exp(p[2] + p[3 : 3 + d]), math.exp(p[1] / 2), math.exp(p[0] / 2))
 
@@ -167,28 +230,6 @@ def _box(d: int, max_noise_std: float) -> tuple[np.ndarray, np.ndarray]:
     lower = [-6.0, math.log(1e-5), math.log(SCALES[0]), *[-5.0] * d]
     upper = [8.0, 2 * math.log(max_noise_std), 3.0, *[5.0] * d]
     return np.array(lower), np.array(upper)
-
-
-@compiled(x64=True)
-def _loss(p: Any, kernel: NTK, x: Any, y: Any, mask: Any, scale_prior_std: Any) -> tuple[Any, Any]:
-    """Return minus the log evidence and log priors of p, and the gradient."""
-
-    def covariance(q: Any) -> Any:
-        z = lift(x, jnp.exp(q[2] + q[3:]))
-        K = jnp.where(mask[:, None] & mask[None, :], kernel(z, z), 0.0)
-        noise = jnp.where(mask, jnp.exp(q[0] + q[1]), 1.0)  # padding couples to nothing
-        return jnp.exp(q[0]) * K + jnp.diag(noise)
-
-    loss, gradient = evidence_loss(covariance, p, y, mask)
-    more, slope = jax.value_and_grad(_prior_loss)(p, scale_prior_std)
-    return loss + more, gradient + slope
-
-
-def _prior_loss(p: Any, scale_prior_std: Any) -> Any:
-    """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions."""
-    amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
-    ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
-    return amplitude + ratio + 0.5 * p[2] ** 2 + 0.5 * jnp.sum((p[3:] / scale_prior_std) ** 2)
 
 
 def _evidence(
@@ -210,10 +251,10 @@ def _evidence(
 def _gram(kernel: NTK, x: np.ndarray, scale: float | None) -> np.ndarray:
     padded = pad(x.reshape(len(x), -1).astype(np.float64), padded_size(len(x)))
     K = _padded_gram(scale is not None, kernel, padded, 1.0 if scale is None else scale)
-    return K[: len(x), : len(x)]
+    return np.asarray(K[: len(x), : len(x)])
 
 
 @compiled(static_argnums=(0,), x64=True)
-def _padded_gram(lifted: bool, kernel: NTK, x: Any, scale: Any) -> Any:
+def _padded_gram(lifted: bool, kernel: NTK, x: Array, scale: ArrayOrFloat) -> Array:
     x = lift(x, scale) if lifted else x
     return kernel(x, x)

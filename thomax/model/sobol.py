@@ -11,7 +11,12 @@ _BLOCK = 64  # points that are made together: setting a sequence up takes longer
 def sobol_point(dimension: int, seed: int, index: int) -> np.ndarray:
     """Return a point of [0, 1)^d; the time to get there grows with its index.
 
-    Example:
+    Args:
+        dimension: number of coordinates.
+        seed: of the scrambling.
+        index: place in the sequence, from 0.
+
+    Examples:
         >>> sobol_point(2, seed=0, index=5).shape
         (2,)
     """

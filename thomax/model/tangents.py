@@ -10,43 +10,67 @@ Notation:
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
 from thomax.compilation import compiled
 from thomax.model.blas import side_by_side
 from thomax.model.kernels import blocks_product, empirical_ntk
-from thomax.model.networks import Network
+from thomax.model.networks import Blocks, Network
 from thomax.model.posterior import Factor, conjugate_gradients
+from thomax.types import Array
 
 _SOME = 64  # rows of K that are looked at where it is too large to form
 
 
-def _linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
+def _linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
     return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
 
 
 @compiled(static_argnums=(0,))
-def linearise(network: Network, theta: Any, v: Any, x: Any) -> Any:
-    """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep."""
+def linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
+    """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep.
+
+    Args:
+        network: gives the function.
+        theta: where to linearise, (B, p).
+        v: directions, (B, p).
+        x: points, (N, ...).
+    """
     return _linearise(network, theta, v, x)
 
 
-def push(network: Network, theta: Any, v: Any, x: Any) -> Any:
-    """Return J v for every network, (B, N)."""
+def push(network: Network, theta: Array, v: Array, x: Array) -> Array:
+    """Return J v for every network, (B, N).
+
+    Args:
+        network: gives the function.
+        theta: where to linearise, (B, p).
+        v: directions, (B, p).
+        x: points, (N, ...).
+    """
     return linearise(network, theta, v, x)[1]
 
 
 @compiled(static_argnums=(0,))
-def pull(network: Network, theta: Any, a: Any, x: Any) -> Any:
-    """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep."""
+def pull(network: Network, theta: Array, a: Array, x: Array) -> Array:
+    """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep.
+
+    Args:
+        network: gives the function.
+        theta: where to linearise, (B, p).
+        a: weights of the points, (B, N).
+        x: points, (N, ...).
+    """
     return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
 
 
 @compiled(static_argnums=(0,))
-def _expand(network: Network, theta: Any, v: Any, x: Any) -> Any:
+def _expand(
+    network: Network, theta: Array, v: Array, x: Array
+) -> tuple[Array, Array, Blocks | None]:
     """Return f, J v and the blocks of J; compiled together they share the forward sweep."""
     blocks = jax.vmap(lambda t: network.blocks(t, x))(theta)
     return *_linearise(network, theta, v, x), blocks
@@ -55,8 +79,16 @@ def _expand(network: Network, theta: Any, v: Any, x: Any) -> Any:
 class TangentSystem:
     """B networks linearised at theta: f, J v, and solves with J J^T + ridge I.
 
-    K is formed up to `max_dense` points; beyond, solves go by conjugate gradients. `precision` is
-    that of K: float32 is enough, and faster, where a damping far above rounding is added.
+    Args:
+        network: gives the function.
+        theta: where to linearise, (B, p).
+        v: directions, (B, p).
+        x: points, padded, (N, ...).
+        n: number of points that are no padding.
+        max_dense: number of points up to which K is formed; beyond, solves go by conjugate
+            gradients.
+        precision: of K; float32 is enough, and faster, where a damping far above rounding is
+            added.
     """
 
     def __init__(
@@ -67,13 +99,18 @@ class TangentSystem:
         x: np.ndarray,
         n: int,
         max_dense: int,
-        precision: Any = np.float64,
+        precision: DTypeLike = np.float64,
     ) -> None:
         self._network, self._theta, self._x, self._n = network, theta, x, n
-        dense = n <= max_dense
-        found = (_expand if dense else linearise)(network, theta, v, x)
-        self.output, self.tangent = (np.asarray(z)[:, :n].astype(np.float64) for z in found[:2])
-        self.kernels = self._kernels(found[2], precision) if dense else None
+        self.kernels: list[np.ndarray] | None = None
+        if n <= max_dense:
+            output, tangent, blocks = _expand(network, theta, v, x)
+            self.kernels = self._kernels(blocks, precision)
+        else:
+            output, tangent = linearise(network, theta, v, x)
+        self.output, self.tangent = (
+            np.asarray(z)[:, :n].astype(np.float64) for z in (output, tangent)
+        )
 
     def mean_variance(self) -> np.ndarray:
         """Return the mean of the diagonal of K, for every network (B,), or that of some rows.
@@ -87,7 +124,11 @@ class TangentSystem:
         return np.array([np.trace(K) / len(K) for K in kernels])
 
     def solver(self, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once if dense."""
+        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once if dense.
+
+        Args:
+            ridge: what to add to the diagonal of K, (B,).
+        """
         if self.kernels is None:
             return lambda b: conjugate_gradients(
                 lambda v: self._multiply(v) + ridge[:, None] * v, b
@@ -95,7 +136,7 @@ class TangentSystem:
         factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
-    def _kernels(self, blocks: Any, precision: Any) -> list[np.ndarray]:
+    def _kernels(self, blocks: Blocks | None, precision: DTypeLike) -> list[np.ndarray]:
         n = self._n
         if blocks is None:
             return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]

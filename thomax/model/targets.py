@@ -18,21 +18,36 @@ _WORTH_WARPING = 0.1  # nats an observation
 
 @dataclass(frozen=True)
 class Standardised:
-    """Targets of mean zero and unit variance, and the way back."""
+    """Targets of mean zero and unit variance, and the way back.
+
+    Args:
+        targets: what a model is trained on, (n,).
+        centre: value of y that the target zero stands for.
+        scale: difference in y that a difference of one in (unwarped) targets stands for.
+        warping: power, shift and standard deviation of a Yeo-Johnson transform, if there is one.
+    """
 
     targets: np.ndarray
     centre: float
     scale: float
-    warping: tuple[float, float, float] | None = None  # power, shift, spread
+    warping: tuple[float, float, float] | None = None
 
     def values(self, targets: np.ndarray) -> np.ndarray:
-        """Return what targets, or a model's outputs on their scale, are in the units of y."""
+        """Return what targets, or a model's outputs on their scale, are in the units of y.
+
+        Args:
+            targets: of any shape.
+        """
         z = targets if self.warping is None else unwarped(targets, self.warping)
         return self.centre + self.scale * z
 
 
 def raw(y: np.ndarray) -> Standardised:
-    """Leave targets as they are, except infinities, which count as the extremes."""
+    """Leave targets as they are, except infinities, which count as the extremes.
+
+    Args:
+        y: observed values, (n,).
+    """
     y = np.asarray(y, np.float64)
     finite = y[np.isfinite(y)]
     low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
@@ -45,6 +60,9 @@ def standardise(y: np.ndarray) -> Standardised:
     Infinite values count as the largest finite ones. One wild value must not flatten the rest:
     what lies more than five robust standard deviations from the median is pulled in to less than
     ten, which keeps the order of the values. All steps commute with y -> a y + c, a > 0.
+
+    Args:
+        y: observed values, (n,).
     """
     y = raw(y).targets
     if not y.size:
@@ -76,12 +94,15 @@ def _compress(z: np.ndarray) -> np.ndarray:
 
 
 def warp(standard: Standardised) -> Standardised:
-    """Bend a scale that is mostly a long tail of bad values (Yeo and Johnson 2000).
+    """Warp a scale that is mostly a long tail of bad values (Yeo and Johnson 2000).
 
     Such a tail takes up most of the scale of standardised targets, and hides the differences
-    among the good ones. The power, from 1 (nothing is bent) to 2, is the one under which a normal
-    distribution is likeliest; unless it is much likelier, targets stay as they are, because
-    bending turns sums of effects into something else.
+    among the good ones. The power, from 1 (no warping) to 2, is the one under which a normal
+    distribution is most likely; unless it is much more likely, targets stay as they are, because
+    warping turns sums of effects into something else.
+
+    Args:
+        standard: standardised targets.
     """
     z = standard.targets
     if len(z) < _FEWEST_TO_WARP or np.ptp(z) == 0:
@@ -91,24 +112,28 @@ def warp(standard: Standardised) -> Standardised:
     best = int(np.argmax(likelihoods))
     if likelihoods[best] - likelihoods[0] < _WORTH_WARPING * len(z):
         return standard
-    bent = _yeo_johnson(z, powers[best])
-    shift, spread = float(bent.mean()), float(bent.std())
+    warped = _yeo_johnson(z, powers[best])
+    shift, spread = float(warped.mean()), float(warped.std())
     warping = (float(powers[best]), shift, spread)
-    return replace(standard, targets=(bent - shift) / spread, warping=warping)
+    return replace(standard, targets=(warped - shift) / spread, warping=warping)
 
 
 def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
     """Undo `warp`; rows of targets may have a warping each.
 
-    Example:
+    Args:
+        targets: warped targets, (n,), or (B, n) with a warping for each row.
+        warping: power, shift and standard deviation, (3,) or (B, 3).
+
+    Examples:
         >>> z = standardise(np.array([-1000.0, 0.0, 1.0, 2.0, 2.5, 3.0]))
         >>> warped = warp(z)
         >>> bool(np.allclose(unwarped(warped.targets, warped.warping), z.targets))
         True
     """
     power, shift, spread = np.moveaxis(np.asarray(warping, np.float64), -1, 0)[..., None]
-    bent = shift + spread * targets
-    return np.sign(bent) * _inverse(np.abs(bent), np.where(bent < 0, 2 - power, power))
+    warped = shift + spread * targets
+    return np.sign(warped) * _inverse(np.abs(warped), np.where(warped < 0, 2 - power, power))
 
 
 def _yeo_johnson(z: np.ndarray, power: float) -> np.ndarray:
@@ -118,14 +143,14 @@ def _yeo_johnson(z: np.ndarray, power: float) -> np.ndarray:
     return np.sign(z) * np.where(q > 0, np.expm1(q * logs) / np.where(q > 0, q, 1.0), logs)
 
 
-def _inverse(bent: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _inverse(warped: np.ndarray, q: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
-        logs = np.where(q > 0, np.log1p(q * bent) / np.where(q > 0, q, 1.0), bent)
+        logs = np.where(q > 0, np.log1p(q * warped) / np.where(q > 0, q, 1.0), warped)
         return np.expm1(logs)
 
 
 def _normality(z: np.ndarray, power: float) -> float:
-    """Return the log likelihood of a normal distribution of the bent values, at its best."""
-    bent = _yeo_johnson(z, power)
+    """Return the log likelihood of a normal distribution of the warped values, at its best."""
+    warped = _yeo_johnson(z, power)
     jacobian = (power - 1) * np.sum(np.sign(z) * np.log1p(np.abs(z)))
-    return float(jacobian - 0.5 * len(z) * np.log(np.maximum(np.var(bent), 1e-300)))
+    return float(jacobian - 0.5 * len(z) * np.log(np.maximum(np.var(warped), 1e-300)))

@@ -13,9 +13,9 @@ directions are solved at once and only the weak ones are held back. Limited-memo
 preconditioned by the last damped Gauss-Newton model, finishes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ from thomax.compilation import compiled
 from thomax.model.lbfgs import minimise
 from thomax.model.networks import Network
 from thomax.model.tangents import TangentSystem, pull, push
+from thomax.types import Array
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
 _POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
@@ -40,9 +41,15 @@ _LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to 
 )
 @dataclass(frozen=True)
 class Certificate:
-    """How well each network was trained, (B,) each.
+    """How far the training of each network went, (B,) each.
 
-    `relative_gradient` is the norm of the loss's gradient over that at the start.
+    A small gradient shows that training came near a stationary point of the loss, which need not
+    be its minimum.
+
+    Args:
+        loss: at the end.
+        relative_gradient: norm of the loss's gradient over that at the start.
+        iterations: of Gauss-Newton and of the polishing together.
     """
 
     loss: np.ndarray
@@ -52,7 +59,16 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Problem:
-    """The loss of B networks: padded points, targets, weights (0 on padding), ridge s2."""
+    """The loss of B networks.
+
+    Args:
+        network: gives the function.
+        theta0: where training starts and what it is drawn to, (B, p).
+        x: points, padded, (N, ...).
+        targets: padded, (B, N).
+        weights: of the points, 0 on padding, (N,).
+        s2: weight of the squared distance from theta0.
+    """
 
     network: Network
     theta0: np.ndarray
@@ -67,35 +83,60 @@ class Problem:
         return int(self.weights.sum())
 
     def linearised(self, theta: np.ndarray, max_dense: int) -> TangentSystem:
-        """Return f and J at theta, and J (theta - theta0)."""
+        """Return f and J at theta, and J (theta - theta0).
+
+        Args:
+            theta: where to linearise, (B, p).
+            max_dense: number of points up to which kernel matrices are formed.
+        """
         v = theta - self.theta0
         return TangentSystem(
             self.network, theta, v, self.x, self.n, max_dense, precision=np.float32
         )
 
     def loss(self, theta: np.ndarray) -> np.ndarray:
-        """Return the losses (B,)."""
+        """Return the losses (B,).
+
+        Args:
+            theta: parameters, (B, p).
+        """
         args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
         return np.asarray(_losses(self.network, *args), np.float64)
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the losses (B,) and their gradients (B, p)."""
+        """Return the losses (B,) and their gradients (B, p).
+
+        Args:
+            theta: parameters, (B, p).
+        """
         args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
         loss, gradient = _loss_and_gradient(self.network, *args)
         return np.asarray(loss, np.float64), np.asarray(gradient)
 
 
 def _loss(
-    network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
-) -> Any:
+    network: Network,
+    theta: Array,
+    theta0: Array,
+    x: Array,
+    targets: Array,
+    weights: Array,
+    s2: np.float32,
+) -> Array:
     residual = weights * (targets - network.apply(theta, x))
     return jnp.sum(residual**2) + s2 * jnp.sum((theta - theta0) ** 2)
 
 
 @compiled(static_argnums=(0,))
 def _losses(
-    network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
-) -> Any:
+    network: Network,
+    theta: Array,
+    theta0: Array,
+    x: Array,
+    targets: Array,
+    weights: Array,
+    s2: np.float32,
+) -> Array:
     return jax.vmap(lambda t, start, y: _loss(network, t, start, x, y, weights, s2))(
         theta, theta0, targets
     )
@@ -103,8 +144,14 @@ def _losses(
 
 @compiled(static_argnums=(0,))
 def _loss_and_gradient(
-    network: Network, theta: Any, theta0: Any, x: Any, targets: Any, weights: Any, s2: Any
-) -> Any:
+    network: Network,
+    theta: Array,
+    theta0: Array,
+    x: Array,
+    targets: Array,
+    weights: Array,
+    s2: np.float32,
+) -> tuple[Array, Array]:
     return jax.vmap(
         lambda t, start, y: jax.value_and_grad(_loss, argnums=1)(
             network, t, start, x, y, weights, s2
@@ -125,7 +172,18 @@ def train_linear(
     """Minimise |y - J theta|^2 + s2 |theta - theta0|^2, J at theta0', for targets (B, n).
 
     The minimiser, where gradient descent from theta0 ends, is theta0 + J^T (K + s2 I)^-1
-    (y - J theta0). If y carries a draw of the noise, it has the posterior's law over theta0.
+    (y - J theta0). If y carries a draw of the noise, J theta has over theta0 the law of the
+    posterior under the kernel J J^T of this theta0'; over theta0' too it is a mixture of such
+    laws, which tends to the posterior under the exact tangent kernel as the width grows.
+
+    Args:
+        network: gives the function.
+        theta0_prime: where it is linearised, (B, p).
+        theta0: a draw from the prior over the weights, (B, p).
+        x: points, padded, (N, ...).
+        targets: of the n points that are no padding, (B, n).
+        s2: noise variance.
+        max_dense: number of points up to which kernel matrices are formed.
     """
     n = targets.shape[1]
     system = TangentSystem(network, theta0_prime, theta0, x, n, max_dense)
@@ -136,7 +194,15 @@ def train_linear(
 def train(
     problem: Problem, *, steps: int, polish: int, tolerance: float, max_dense: int
 ) -> tuple[np.ndarray, Certificate]:
-    """Minimise the loss; return the parameters (B, p) and a certificate of convergence."""
+    """Minimise the loss; return the parameters (B, p) and how far the gradient fell.
+
+    Args:
+        problem: the loss.
+        steps: of Gauss-Newton, at most.
+        polish: iterations of limited-memory BFGS after them, at most.
+        tolerance: norm of the gradient, relative to that at the start, at which to stop.
+        max_dense: number of points up to which kernel matrices are formed.
+    """
     start_gradient = np.linalg.norm(problem.loss_and_gradient(problem.theta0)[1], axis=-1)
     theta, damping, used = gauss_newton(problem, steps=steps, max_dense=max_dense)
     found = minimise(
@@ -156,7 +222,14 @@ def gauss_newton(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Take damped Gauss-Newton steps; the loss never increases.
 
-    Returns the parameters, the last damping of every network, and the number of steps.
+    Args:
+        problem: the loss.
+        steps: at most.
+        max_dense: number of points up to which kernel matrices are formed.
+        first_damping: relative to the mean diagonal of K.
+
+    Returns:
+        The parameters, the last damping of every network, and the number of steps.
     """
     theta = problem.theta0
     loss = problem.loss(theta)
@@ -194,7 +267,14 @@ def _damping_factor(gain: np.ndarray, better: np.ndarray) -> np.ndarray:
 def damped_step(
     problem: Problem, system: TangentSystem, theta: np.ndarray, damping: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the step of the module's docstring leads, and the loss the model predicts."""
+    """Return where the step of the module's docstring leads, and the loss the model predicts.
+
+    Args:
+        problem: the loss.
+        system: the networks linearised at theta.
+        theta: parameters, (B, p).
+        damping: lam, (B,).
+    """
     e = theta - problem.theta0
     residual = problem.targets[:, : problem.n] - system.output
     rho = problem.s2 + damping
@@ -221,7 +301,7 @@ def _padded(a: np.ndarray, size: int) -> np.ndarray:
 
 def _preconditioner(
     problem: Problem, theta: np.ndarray, damping: np.ndarray, max_dense: int
-) -> Any:
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return v -> (J^T J + rho I)^-1 v / 2, the inverse Hessian of the damped model at theta."""
     system = problem.linearised(theta, max_dense)
     rho = problem.s2 + np.maximum(damping, _POLISH_DAMPING * system.mean_variance())
@@ -240,15 +320,15 @@ def _preconditioner(
 def _descend(
     network: Network,
     steps: int,
-    theta: Any,
-    theta0: Any,
-    x: Any,
-    targets: Any,
-    weights: Any,
-    s2: Any,
-    rate: Any,
-) -> Any:
-    def body(t: Any, _: None) -> tuple[Any, None]:
+    theta: Array,
+    theta0: Array,
+    x: Array,
+    targets: Array,
+    weights: Array,
+    s2: np.float32,
+    rate: np.float32,
+) -> Array:
+    def body(t: Array, _: None) -> tuple[Array, None]:
         gradient = jax.vmap(
             lambda a, b, y: jax.grad(_loss, argnums=1)(network, a, b, x, y, weights, s2)
         )(t, theta0, targets)
@@ -260,7 +340,14 @@ def _descend(
 def gradient_descent(
     problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float
 ) -> np.ndarray:
-    """Take plain full-batch gradient steps: the paper's training, kept as an oracle."""
+    """Take plain full-batch gradient steps: the paper's training, kept as an oracle.
+
+    Args:
+        problem: the loss.
+        theta: where to start, (B, p).
+        steps: how many.
+        learning_rate: of every step.
+    """
     args = (problem.theta0, problem.x, problem.targets, problem.weights)
     s2, rate = np.float32(problem.s2), np.float32(learning_rate)
     return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))

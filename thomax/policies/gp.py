@@ -22,12 +22,12 @@ import numpy as np
 
 from thomax.checks import FLAG, POSITIVE, at_least, check, whole
 from thomax.keys import Key, Stream, as_keys, normals
-from thomax.model import evidence
+from thomax.model import gp_prior as evidence
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw
-from thomax.model.evidence import GPKernel, KernelName
 from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
+from thomax.model.gp_prior import GPKernel, KernelName
 from thomax.model.kernels import NTK, SE, Matern52, gram
 from thomax.model.networks import MLP
 from thomax.model.padding import pad
@@ -157,7 +157,11 @@ class GPTS(Policy):
 
     def _tangent_draws(self, keys: np.ndarray, known: "_Known", kernel: NTK) -> PathwiseDraw:
         network = MLP(
-            kernel.depth, self.prior_features, kernel.activation, kernel.w_std, kernel.b_std
+            kernel.depth,
+            self.prior_features,
+            kernel.activation,
+            float(kernel.w_std),
+            float(kernel.b_std),
         )
         p = network.size(known.x.shape[1:])
         theta0, theta0_prime = (

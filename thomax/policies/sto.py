@@ -241,7 +241,7 @@ class STOBNTS(_SampleThenOptimise):
         p = self.network.size(shape)
         theta0 = normals(keys, p, Stream.THETA0)  # Algorithm 1, line 4
         theta0_prime = normals(keys, p, Stream.THETA0_PRIME)  # Algorithm 1, line 5
-        theta0_prime[:, self.network.last_layer(shape)] = 0.0
+        theta0_prime[:, self.network.output_mask(shape)] = 0.0
         theta, certificate = theta0, _untrained(len(keys))
         if known.n:
             # Algorithm 1, line 6: delta(x) = < grad f(x; theta0), theta0' > is constant

@@ -1,26 +1,23 @@
-"""Hyperparameters of Gaussian processes by their evidence, with gradients, in float64.
+"""The prior of Gaussian processes: a kernel, and scales chosen by the evidence.
 
 Notation:
     p      log variance, log noise variance, log length scales (none for NTK)   (2,) or (2 + d,)
-    A      variance K(x / length scales) + noise variance I                     (n, n)
-    mask   False on rows that only pad n to a fixed size                        (n,)
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from typing import Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.compilation import compiled
-from thomax.model.blas import small_matrices
+from thomax.model.hyperparameters import most_likely
 from thomax.model.kernels import NTK, SE, Kernel, Matern52, exact_ntk
-from thomax.model.lbfgs import minimise
 from thomax.model.networks import MLP
-from thomax.model.padding import pad, padded_size
+from thomax.model.padding import padded_size
+from thomax.types import Array
 
 GPKernel: TypeAlias = SE | Matern52 | NTK
 KernelName: TypeAlias = Literal["se", "matern52", "ntk"]
@@ -35,14 +32,16 @@ _VARIANCE_SPREAD = 2.0  # a factor of e either way in the standard deviation
 _BOUNDS = {"variance": (1e-4, 1e4), "noise": (1e-6, 1e1), "length scale": (1e-2, 1e4)}
 _STARTS = ((1.0, 1.0), (4.0, 10.0), (0.5, 1.0))  # factors of length scales and noise variance
 _ITERATIONS = 50
-_TOLERANCE = 0.1  # nats for a factor of e in a hyperparameter
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
     """A kernel (SE and Matern of unit variance), and what multiplies its draws.
 
-    `noise_std` is the standard deviation of the observation noise in units of the amplitude.
+    Args:
+        kernel: with length scales, if it has any.
+        amplitude: standard deviation of the function in units of the kernel's.
+        noise_std: standard deviation of the observation noise in units of the amplitude.
     """
 
     kernel: GPKernel
@@ -51,7 +50,11 @@ class Hyperparameters:
 
 
 def default_length_scale(d: int) -> float:
-    """Return the mode of the prior over length scales."""
+    """Return the mode of the prior over length scales.
+
+    Args:
+        d: number of dimensions.
+    """
     return math.exp(_scale_location(d) - _SCALE_SPREAD**2)
 
 
@@ -65,7 +68,12 @@ def _scale_location(d: int) -> float:
 
 
 def named_kernel(kernel: GPKernel | KernelName, d: int) -> GPKernel:
-    """Return the kernel of this name, with the usual length scale in d dimensions."""
+    """Return the kernel of this name, with the usual length scale in d dimensions.
+
+    Args:
+        kernel: its name, or a kernel, which is returned as it is.
+        d: number of dimensions.
+    """
     if kernel == "ntk":
         return exact_ntk(MLP(width=math.inf, activation="erf"))
     if kernel in ("se", "matern52"):
@@ -76,7 +84,14 @@ def named_kernel(kernel: GPKernel | KernelName, d: int) -> GPKernel:
 def usual_hyperparameters(
     kernel: GPKernel | KernelName, noise_std: float | None, d: int
 ) -> Hyperparameters:
-    """Return what is believed before the data; `noise_std` in units of the targets."""
+    """Return the hyperparameters that are assumed before the data.
+
+    Args:
+        kernel: its name, or a kernel.
+        noise_std: standard deviation of the observation noise in units of the targets; None for
+            the usual one.
+        d: number of dimensions.
+    """
     kernel, amplitude = named_kernel(kernel, d), 1.0
     if not isinstance(kernel, NTK):
         amplitude = math.sqrt(kernel.variance)
@@ -85,6 +100,52 @@ def usual_hyperparameters(
         kernel = replace(kernel, length_scale=scales, variance=1.0)
     noise_std = _USUAL_NOISE_STD if noise_std is None else noise_std
     return Hyperparameters(kernel, amplitude, noise_std / amplitude)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["kernel"], meta_fields=["hyperprior"])
+@dataclass(frozen=True)
+class ScaledKernel:
+    """Multiples of a kernel of scaled points, with noise: what p of this module means.
+
+    Args:
+        kernel: of unit variance and length scale.
+        hyperprior: whether some hyperparameters are likelier than others before the data.
+    """
+
+    kernel: Kernel
+    hyperprior: bool
+
+    def covariance(self, p: Array, x: Array, mask: Array) -> Array:
+        """Return A; rows of padding are those of the identity, so that they couple to nothing.
+
+        Args:
+            p: hyperparameters, (2,) or (2 + d,).
+            x: points, (n, d).
+            mask: False on rows of padding, (n,).
+        """
+        x = x / jnp.exp(p[2:]) if len(p) > 2 else x
+        K = jnp.where(mask[:, None] & mask[None, :], jnp.exp(p[0]) * self.kernel(x, x), 0.0)
+        return K + jnp.diag(jnp.where(mask, jnp.exp(p[1]), 1.0))
+
+    def hyperprior_loss(self, p: Array, d: int) -> Array:
+        """Return minus the log densities of variance, noise and length scales, up to a constant.
+
+        Noise and length scales have log-normal densities, whence the terms linear in the
+        logarithms.
+
+        Args:
+            p: hyperparameters, (2,) or (2 + d,).
+            d: number of dimensions of the points.
+        """
+        if not self.hyperprior:
+            return jnp.zeros((), p.dtype)
+        variance, noise, scales = p[0], p[1], p[2:]
+        return (
+            0.5 * (variance / _VARIANCE_SPREAD) ** 2
+            + 0.5 * ((noise - _NOISE_LOCATION) / _NOISE_SPREAD) ** 2
+            + noise
+            + jnp.sum(0.5 * ((scales - _scale_location(d)) / _SCALE_SPREAD) ** 2 + scales)
+        )
 
 
 def fit_hyperparameters(
@@ -97,8 +158,14 @@ def fit_hyperparameters(
 ) -> Hyperparameters:
     """Maximise the evidence, times the priors unless these are switched off, from three starts.
 
-    What was believed before, in units of the root mean square of y, is the first start; it is
-    returned as it is when there are too few points or nothing can be learnt from them.
+    Args:
+        before: hyperparameters assumed before the data; in units of the root mean square of y
+            the first start. Returned as they are when there are too few points or nothing can be
+            learnt from them.
+        x: observed points, (n, d).
+        y: observed values, (n,).
+        fixed_noise: whether to keep the noise.
+        hyperprior: whether some hyperparameters are likelier than others before the data.
     """
     every = math.ceil(max(len(x), 1) / _MOST_POINTS)
     x, y = x[::every], y[::every]
@@ -108,23 +175,12 @@ def fit_hyperparameters(
         return before
     starts = _starts(before)
     noise_std = before.noise_std * before.amplitude / unit if fixed_noise else None
-    lower, upper = _box(starts.shape[1], noise_std)
-    size = padded_size(len(y))
-    mask = np.arange(size) < len(y)
     kernel = before.kernel if isinstance(before.kernel, NTK) else type(before.kernel)()
-    fixed = (kernel, pad(x, size), pad(y / unit, size), mask)
-
-    def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, gradients = _losses(hyperprior, p, *fixed)
-        return values, gradients
-
-    with small_matrices(size):
-        found = minimise(
-            loss, starts, iterations=_ITERATIONS, tolerance=_TOLERANCE, lower=lower, upper=upper
-        )
-    if not np.isfinite(found.value).any():
-        return before
-    return _unpacked(before.kernel, found.x[np.nanargmin(found.value)], unit)
+    p = most_likely(
+        ScaledKernel(kernel, hyperprior), x, y / unit, starts, _box(starts.shape[1], noise_std),
+        size=padded_size(len(y)), iterations=_ITERATIONS,
+    )  # fmt: skip
+    return before if p is None else _unpacked(before.kernel, p, unit)
 
 
 def _starts(before: Hyperparameters) -> np.ndarray:
@@ -144,57 +200,8 @@ def _box(size: int, noise_std: float | None) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-def _unpacked(kernel: Any, p: np.ndarray, unit: float) -> Hyperparameters:
+def _unpacked(kernel: GPKernel, p: np.ndarray, unit: float) -> Hyperparameters:
     variance, noise, scales = math.exp(p[0]), math.exp(p[1]), np.exp(p[2:])
     if isinstance(kernel, SE | Matern52):
         kernel = replace(kernel, length_scale=scales)
     return Hyperparameters(kernel, unit * math.sqrt(variance), math.sqrt(noise / variance))
-
-
-@compiled(static_argnums=(0,), x64=True)
-def _losses(hyperprior: bool, p: Any, kernel: Kernel, x: Any, y: Any, mask: Any) -> Any:
-    """Return minus the log evidence (and log priors), and gradients, for every row of p."""
-
-    def one(q: Any) -> Any:
-        loss, gradient = evidence_loss(lambda r: _noisy_gram(r, kernel, x, mask), q, y, mask)
-        if not hyperprior:
-            return loss, gradient
-        more, slope = jax.value_and_grad(_hyperprior_loss)(q, x.shape[1])
-        return loss + more, gradient + slope
-
-    return jax.vmap(one)(p)
-
-
-def evidence_loss(covariance: Callable[[Any], Any], p: Any, y: Any, mask: Any) -> tuple[Any, Any]:
-    """Return (y^T A^-1 y + log det A + n log 2 pi) / 2 for A = covariance(p), and its gradient.
-
-    The gradient with respect to A is (A^-1 - A^-1 y y^T A^-1) / 2: pulling it back through the
-    kernel spares the derivative of the factorisation.
-    """
-    A, pull_back = jax.vjp(covariance, p)
-    lower = jnp.linalg.cholesky(A)
-    inverse = jax.scipy.linalg.cho_solve((lower, True), jnp.eye(len(y)))
-    a = inverse @ y
-    loss = 0.5 * (y @ a + mask.sum() * math.log(2 * math.pi)) + jnp.log(jnp.diag(lower)).sum()
-    return loss, pull_back(0.5 * (inverse - jnp.outer(a, a)))[0]
-
-
-def _noisy_gram(p: Any, kernel: Kernel, x: Any, mask: Any) -> Any:
-    """Return A; rows of padding are those of the identity, so that they couple to nothing."""
-    x = x / jnp.exp(p[2:]) if len(p) > 2 else x
-    K = jnp.where(mask[:, None] & mask[None, :], jnp.exp(p[0]) * kernel(x, x), 0.0)
-    return K + jnp.diag(jnp.where(mask, jnp.exp(p[1]), 1.0))
-
-
-def _hyperprior_loss(p: Any, d: int) -> Any:
-    """Return minus the log densities of variance, noise and length scales, up to a constant.
-
-    Noise and length scales have log-normal densities, whence the terms linear in the logarithms.
-    """
-    variance, noise, scales = p[0], p[1], p[2:]
-    return (
-        0.5 * (variance / _VARIANCE_SPREAD) ** 2
-        + 0.5 * ((noise - _NOISE_LOCATION) / _NOISE_SPREAD) ** 2
-        + noise
-        + jnp.sum(0.5 * ((scales - _scale_location(d)) / _SCALE_SPREAD) ** 2 + scales)
-    )

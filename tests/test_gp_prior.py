@@ -8,8 +8,13 @@ import scipy.optimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from thomax.model import evidence, kernels
-from thomax.model.evidence import default_length_scale, fit_hyperparameters, usual_hyperparameters
+from thomax.model import gp_prior, hyperparameters, kernels
+from thomax.model.gp_prior import (
+    ScaledKernel,
+    default_length_scale,
+    fit_hyperparameters,
+    usual_hyperparameters,
+)
 from thomax.model.kernels import SE, Matern52, float64, gram
 from thomax.model.padding import pad
 from thomax.model.posterior import log_evidence
@@ -23,12 +28,16 @@ def toy(n, d=3, seed=0):
 
 def loss(name, p, x, y, size=16, hyperprior=False):
     """Return loss and gradient at one p (of three, as in a fit), with rows padded to a size."""
-    kernel = evidence.named_kernel(name, 1)
+    kernel = gp_prior.named_kernel(name, 1)
     kernel = kernel if name == "ntk" else type(kernel)()
     mask = np.arange(size) < len(x)
     with float64():
-        value, gradient = evidence._losses(
-            hyperprior, np.stack([p] * 3), kernel, pad(x, len(mask)), pad(y, len(mask)), mask
+        value, gradient = hyperparameters._losses(
+            ScaledKernel(kernel, hyperprior),
+            np.stack([p] * 3),
+            pad(x, len(mask)),
+            pad(y, len(mask)),
+            mask,
         )
     return float(value[0]), np.asarray(gradient[0])
 
@@ -53,7 +62,7 @@ def test_the_evidence_is_that_of_scikit_learn(name):
 def test_the_evidence_is_that_of_the_gaussian_algebra(name):
     x, y = toy(9)
     p = P[:2] if name == "ntk" else P
-    kernel = evidence.named_kernel(name, 3)
+    kernel = gp_prior.named_kernel(name, 3)
     scaled = x if name == "ntk" else x / np.exp(P[2:])
     unit = kernel if name == "ntk" else type(kernel)()
     expected = log_evidence(1.7 * gram(unit, scaled, scaled), y, math.sqrt(0.05))
@@ -87,8 +96,8 @@ def test_the_prior_over_length_scales_grows_with_the_root_of_the_dimension():
     assert default_length_scale(100) == pytest.approx(10 * default_length_scale(1))
     mode = np.array([0.0, -5.0, *np.log([default_length_scale(2)] * 2)])
     with float64():
-        _, gradient = evidence._losses(
-            True, mode[None], SE(), np.zeros((1, 2)), np.zeros(1), np.array([False])
+        _, gradient = hyperparameters._losses(
+            ScaledKernel(SE(), True), mode[None], np.zeros((1, 2)), np.zeros(1), np.array([False])
         )
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
 
@@ -167,13 +176,15 @@ def test_what_teaches_nothing_leaves_the_usual_hyperparameters(x, y):
 
 
 def test_a_fit_that_fails_leaves_the_usual_hyperparameters(monkeypatch):
-    monkeypatch.setattr(evidence, "_losses", lambda h, p, *_: (np.full(len(p), np.nan), 0 * p))
+    monkeypatch.setattr(
+        hyperparameters, "_losses", lambda f, p, *_: (np.full(len(p), np.nan), 0 * p)
+    )
     before = usual_hyperparameters("matern52", None, 3)
     assert fit_hyperparameters(before, *toy(8)) is before
 
 
 def test_the_best_of_the_starts_is_kept(monkeypatch):
-    monkeypatch.setattr(evidence, "_ITERATIONS", 0)
+    monkeypatch.setattr(gp_prior, "_ITERATIONS", 0)
     before = usual_hyperparameters("se", None, 3)
     x = toy(48)[0]
     noisy = x[:, 0] + 0.3 * np.random.default_rng(1).normal(size=48)
@@ -185,10 +196,10 @@ def test_the_best_of_the_starts_is_kept(monkeypatch):
 def test_many_points_are_thinned_out(monkeypatch):
     x, y = toy(600)
     seen = []
-    original = evidence._losses
-    monkeypatch.setattr(evidence, "_ITERATIONS", 1)
+    original = hyperparameters._losses
+    monkeypatch.setattr(gp_prior, "_ITERATIONS", 1)
     monkeypatch.setattr(
-        evidence, "_losses", lambda *a: (seen.append(int(a[-1].sum())), original(*a))[1]
+        hyperparameters, "_losses", lambda *a: (seen.append(int(a[-1].sum())), original(*a))[1]
     )
     fit_hyperparameters(usual_hyperparameters("se", None, 3), x, y)
     assert set(seen) == {200}
@@ -196,9 +207,9 @@ def test_many_points_are_thinned_out(monkeypatch):
 
 def test_growing_data_compiles_once_a_size():
     x, y = toy(24)
-    before = evidence._losses._cache_size(), kernels._gram._cache_size()
+    before = hyperparameters._losses._cache_size(), kernels._gram._cache_size()
     for n in range(4, 25):
         fit_hyperparameters(usual_hyperparameters("matern52", None, 3), x[:n], y[:n])
         gram(Matern52(np.ones(3)), x[:n], x[:n])
-    assert evidence._losses._cache_size() - before[0] <= 2  # 16 and 24 rows
+    assert hyperparameters._losses._cache_size() - before[0] <= 2  # 16 and 24 rows
     assert kernels._gram._cache_size() - before[1] <= 2
