@@ -22,7 +22,7 @@ import numpy as np
 
 from thomax.checks import FLAG, POSITIVE, at_least, check, whole
 from thomax.keys import Key, Stream, as_keys, normals
-from thomax.model import gp_prior as evidence
+from thomax.model import gp_prior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw
@@ -97,7 +97,7 @@ class GPTS(Policy):
                 raise ValueError(
                     f"GPTS needs {name} to be even, got {count}: cosines and sines come in pairs."
                 )
-        if self.features is not None and isinstance(evidence.named_kernel(self.kernel, 1), NTK):
+        if self.features is not None and isinstance(gp_prior.named_kernel(self.kernel, 1), NTK):
             raise ValueError(
                 f"GPTS with the tangent kernel needs features=None, got {self.features}."
             )
@@ -309,9 +309,9 @@ def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Known:
     """Flatten and prepare data; a policy that reads pending points gets them too."""
 
     def prior(x: np.ndarray, targets: np.ndarray) -> _KernelPrior:
-        found = evidence.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
+        found = gp_prior.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
         if policy.fit:
-            found = evidence.fit_hyperparameters(
+            found = gp_prior.fit_hyperparameters(
                 found, x.astype(np.float64), targets, fixed_noise=policy.noise_std is not None,
                 hyperprior=policy.hyperprior,
             )  # fmt: skip
@@ -372,14 +372,14 @@ def _flat(x: np.ndarray) -> np.ndarray:
 
 def _covariance(policy: GPTS | GPUCB, points: np.ndarray) -> np.ndarray:
     x = _flat(np.asarray(points))
-    before = evidence.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
+    before = gp_prior.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
     return before.amplitude**2 * gram(before.kernel, x, x)
 
 
 def _check(policy: GPTS | GPUCB) -> None:
     name = type(policy).__name__
     check(policy, noise_std=POSITIVE.or_none(), fit=FLAG, standardise=FLAG, hyperprior=FLAG)
-    if not isinstance(evidence.named_kernel(policy.kernel, 1), SE | Matern52 | NTK):
+    if not isinstance(gp_prior.named_kernel(policy.kernel, 1), SE | Matern52 | NTK):
         raise ValueError(
             f'{name} needs kernel to be "se", "matern52", "ntk", or an SE, Matern52 or NTK, '
             f"got {policy.kernel!r}."
