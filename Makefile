@@ -117,7 +117,7 @@ bench-scale: $(VENV)/.installed-rivals
 
 bench-paper: $(VENV)/.installed-tasks
 	$(BIN)/python -m benchmarks run $(if $(QUICK),3c --quick --folder build/bench-paper,all \
-		--workers 2 --folder benchmarks/results/paper --document docs/reproduction.md)
+		--workers 2 --folder benchmarks/results/paper --document docs/research/reproduction.md)
 
 # Matrices of 200 MB stay with the process, and PyTorch checks no distributions' arguments: that
 # halves the time of TuRBO-1, and takes a quarter off BoTorch's others.
@@ -125,7 +125,7 @@ bench-compare: export MALLOC_MMAP_MAX_ = 0
 bench-compare: export MALLOC_TRIM_THRESHOLD_ = 20000000000
 bench-compare: $(VENV)/.installed-rivals
 	$(BIN)/python -O -m benchmarks compare --suite all --workers 2 \
-		--document $(if $(QUICK),build/compare-quick.md --quick,docs/benchmarks.md)
+		--document $(if $(QUICK),build/compare-quick.md --quick,docs/research/benchmarks.md)
 
 bench-initial: $(VENV)/.installed-tasks
 	$(BIN)/python -W ignore -m benchmarks.initial $(if $(QUICK),--quick)

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_compare_arguments(compare, _positive)
     document = commands.add_parser("document", help="write the page of figures and verdicts")
     _add_folder(document)
-    document.add_argument("--output", type=Path, default=Path("docs/reproduction.md"))
+    document.add_argument("--output", type=Path, default=Path("docs/research/reproduction.md"))
     document.set_defaults(act=lambda o: write_document(_folder(o), o.output))
 
 

@@ -1,13 +1,18 @@
-"""Hooks of the site: pages show figures and files that live elsewhere in the repository."""
+"""Hooks of the site: figures beside the results they show, and the options of every command."""
 
+import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from thomax.cli import COMMANDS
+
 ROOT = Path(__file__).parent.parent
 FIGURES = "benchmarks/results"
 PAGES = ("CODE_OF_CONDUCT.md", "SECURITY.md")  # that CONTRIBUTING.md links to
+COMMANDS_HERE = "<!-- commands -->"
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -19,5 +24,35 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Point links at the copies."""
-    return markdown.replace("](../benchmarks/", "](benchmarks/")
+    """Point links at the copies of the figures, and list the commands where they belong."""
+    markdown = markdown.replace("](../../benchmarks/", "](../benchmarks/")
+    return markdown.replace(COMMANDS_HERE, "\n".join(_command(name) for name in COMMANDS))
+
+
+def _command(name: str) -> str:
+    """Return a section with the usage and a table of the arguments of a command."""
+    module, what = COMMANDS[name]
+    parser = argparse.ArgumentParser(prog=f"thomax {name}")
+    import_module(module).add_arguments(parser)
+    usage = parser.format_usage().removeprefix("usage: ").strip()
+    lines = [f"## thomax {name}", "", f"{what[0].upper()}{what[1:]}.", ""]
+    lines += ["```text", usage, "```", "", "| argument | |", "|---|---|"]
+    lines += [_row(parser, action) for action in parser._actions if action.help]
+    return "\n".join([*lines, ""])
+
+
+def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    words = " ".join([", ".join(action.option_strings), _value(action)]).strip()
+    shown = parser._get_formatter()._expand_help(action).replace("|", "\\|")
+    return f"| `{words}` | {shown} |"
+
+
+def _value(action: argparse.Action) -> str:
+    """Return what stands for the argument's value, nothing for a flag."""
+    if action.nargs == 0:
+        return ""
+    if action.metavar is not None:
+        return str(action.metavar)
+    if action.choices is not None:
+        return "{" + ",".join(str(choice) for choice in action.choices) + "}"
+    return action.dest.upper() if action.option_strings else action.dest

@@ -1,4 +1,4 @@
-"""`docs/reliability.md`, from what the stress tests and `make bench-scale` measured.
+"""`docs/explanation/reliability.md`, from what the stress tests and `make bench-scale` measured.
 
 `python -m stress.page` writes it; a test compares it with the results.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
 
 _HEAD = """# Nothing lost, and still fast when it gets big
 

@@ -113,7 +113,7 @@ def test_the_committed_page_is_that_of_the_committed_results(monkeypatch):
     monkeypatch.chdir(ROOT)
     for name in ("draw", "draw_exploration"):
         monkeypatch.setattr(document, name, lambda *_: None)
-    output = Path("docs/reproduction.md")
+    output = Path("docs/research/reproduction.md")
     assert document.page(COMMITTED, output) == output.read_text("utf-8")
     for link in re.findall(r"!\[.*?\]\((.*?)\)", output.read_text("utf-8")):
         assert (output.parent / link).exists(), link

@@ -408,7 +408,7 @@ def test_nothing_that_the_full_comparison_plans_is_missing():
 @pytest.mark.skipif(not [*(ROOT / COMMITTED).glob("*.jsonl")], reason="no results yet")
 def test_the_committed_page_and_summary_are_those_of_the_committed_results(monkeypatch):
     monkeypatch.chdir(ROOT)
-    output = Path("docs/benchmarks.md")
+    output = Path("docs/research/benchmarks.md")
     text = output.read_text("utf-8")
     assert page.page(COMMITTED, output) == text
     for link in page_links(text):

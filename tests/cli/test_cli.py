@@ -24,7 +24,7 @@ EXAMPLES = [
     for name in OURS
     for line in import_module(COMMANDS[name][0]).EXAMPLES.splitlines()[1:]
 ]
-PAGE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "command-line.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -100,6 +100,6 @@ def test_a_file_that_cannot_be_read_is_one_sentence(folder, name):
 
 
 def test_the_page_lists_every_setting_and_shows_the_file_of_the_example():
-    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "command-line.md").read_text("utf-8")
     assert all(f"| `{name}` |" in page for name in RULES)
     assert (ROOT / "examples" / "command_line" / "space.toml").read_text("utf-8") in page
