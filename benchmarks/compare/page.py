@@ -35,17 +35,17 @@ with their standard errors, and the best in bold. Differences are of scores, wit
 intervals over seeds, not corrected for their number; bold ones exclude 0. Seconds are medians over
 runs on a machine that did other things too: compare them with each other only.
 
-**What was tuned on what.** thomax's defaults were chosen by looking at the *development* tasks,
-so its results there flatter it. The *report* tasks are not unseen either. Most of them are the
+**What was tuned on what.** thomax's defaults were chosen by looking at the *development* tasks, so
+its results there flatter it. The *report* tasks are not unseen either. Most of them are the
 paper's, on which some of our policies were run before (`docs/research/reproduction.md`);
-`ackley20` is `ackley10` of development in more dimensions; and it was runs of a former default stuck on some of
-them that made us look for another one, though it was chosen on other tasks
+`ackley20` is `ackley10` of development in more dimensions; and it was runs of a former default
+stuck on some of them that made us look for another one, though it was chosen on other tasks
 (`docs/research/defaults.md`). The former default had a mean rank of 3.58 on them in batches of
-four, behind qLogNEI with 2.99, and of 2.09 one at a time, before Optuna's GP with 2.17; the present one
-is a second look. The *further* tasks were made when the defaults stood, but earlier forms of
-eleven of the 20, with other seeds, had a part in the choice, and four are twins of development
-tasks; below the tables ranks are given without those. *Long* runs are of three tasks of
-development and report; pushing is one of development.
+four, behind qLogNEI with 2.99, and of 2.09 one at a time, before Optuna's GP with 2.17; the
+present one is a second look. The *further* tasks were made when the defaults stood, but earlier
+forms of eleven of the 20, with other seeds, had a part in the choice, and four are twins of
+development tasks; below the tables ranks are given without those. *Long* runs are of three tasks
+of development and report; pushing is one of development.
 
 **What tasks share.** Functions with a shifted optimum share its coordinates for the same seed, and
 all tasks the stream of their starting points, so p is a little smaller than it would be for
