@@ -13,6 +13,11 @@ ROOT = Path(__file__).parent.parent
 FIGURES = "benchmarks/results"
 PAGES = ("CODE_OF_CONDUCT.md", "SECURITY.md")  # that CONTRIBUTING.md links to
 COMMANDS_HERE = "<!-- commands -->"
+_PLAIN = {  # arguments that need no help on the command line
+    "journal": "the journal of the search",
+    "numbers": "the numbers of the trials",
+    "space": "the space file",
+}
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -36,13 +41,16 @@ def _command(name: str) -> str:
     import_module(module).add_arguments(parser)
     usage = parser.format_usage().removeprefix("usage: ").strip()
     lines = [f"## thomax {name}", "", f"{what[0].upper()}{what[1:]}.", ""]
-    lines += ["```text", usage, "```", "", "| argument | |", "|---|---|"]
-    lines += [_row(parser, action) for action in parser._actions if action.help]
+    lines += ["```text", usage, "```", "", "| argument | meaning |", "|---|---|"]
+    shown = [a for a in parser._actions if a.dest != "help" and a.help != argparse.SUPPRESS]
+    lines += [_row(parser, action) for action in shown]
     return "\n".join([*lines, ""])
 
 
 def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     words = " ".join([", ".join(action.option_strings), _value(action)]).strip()
+    if action.help is None:
+        return f"| `{words}` | {_PLAIN[action.dest]} |"
     shown = parser._get_formatter()._expand_help(action).replace("|", "\\|")
     return f"| `{words}` | {shown} |"
 
@@ -51,8 +59,10 @@ def _value(action: argparse.Action) -> str:
     """Return what stands for the argument's value, nothing for a flag."""
     if action.nargs == 0:
         return ""
+    if isinstance(action.metavar, tuple):
+        return " ".join(action.metavar)
     if action.metavar is not None:
-        return str(action.metavar)
+        return action.metavar
     if action.choices is not None:
         return "{" + ",".join(str(choice) for choice in action.choices) + "}"
     return action.dest.upper() if action.option_strings else action.dest
