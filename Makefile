@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 	bench-initial bench-scale bench-failures stress clean
 
 help:
-	@echo "make demo         tune a real model and draw the convergence plot"
+	@echo "make demo         tune a real model beside TPE and random search, and write its report"
 	@echo "make test         run the tests that take little time"
 	@echo "make test-slow    run the others: statistics, whole searches, examples, benchmarks"
 	@echo "make test-all     both"
