@@ -86,7 +86,7 @@ def default_policy(space: Space | Pool) -> STOBNTSLinear:
     Full Thompson draws roam a space of many dimensions for long. But one or two dimensions, the
     options of a choice among few parameters, branches of a conditional space and the rows of a
     pool have to be roamed; bending targets towards the good ones would keep the search where it
-    was good first. docs/research/defaults.md has the numbers.
+    was good first. docs/how-to-choose.md has the numbers.
     """
     if _needs_full_exploration(space):
         return STOBNTSLinear(beta=1.0, warp_targets=False)
