@@ -4,26 +4,24 @@ Everything here is a function of the seed, the trials' numbers and the data: the
 adapters to other tools propose the same points from the same history.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from thomax.keys import NO_TRIAL, make_key, make_keys, stream
+from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.data import Data
+from thomax.model.draws import Score
 from thomax.model.failures import avoid_failures
+from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
-from thomax.space.parameters import Bool, Categorical
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.types import Params, ParamsLike
 
-Policy = Callable[[np.ndarray, Data], Any]
-Params = dict[str, Any]
-
-_SEARCH = 12  # the stream of a key that the maximiser uses
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
 _ANY_NOISE_STD = 1.0  # in units of the function's amplitude
@@ -40,21 +38,30 @@ def suggest(
     seed: int,
     number: int,
     search: Search | None = None,
-    exclude: Sequence[Mapping[str, Any]] = (),
+    exclude: Sequence[ParamsLike] = (),
 ) -> list[Params]:
-    """Return the points of trials `number` to `number + n - 1`: the maxima of n draws.
+    """Return the next points: the maxima of n scores, which all differ.
 
-    They differ from each other and from `exclude`; there are fewer where a finite space has no
-    more. Trials of the same number on the same data get the same draw, however they are asked for.
+    Trials of the same number on the same data get the same score, however they are asked for.
+
+    Args:
+        policy: What turns keys and data into scores.
+        space: Where to search.
+        data: What has been observed, larger values being better.
+        n: How many points; there are fewer where a finite space has no more.
+        seed: The seed of the run.
+        number: The number of the first trial that a point is wanted for.
+        search: How hard to search; None for the default.
+        exclude: Points that are not returned.
     """
     score = _score(policy, make_keys(seed, n, first=number), data)
-    count = _CENTRES if getattr(policy, "search_near_best", True) else 0
+    count = _CENTRES if policy.search_near_best else 0
     best = np.argsort(-data.y, kind="stable")[:count]
     return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
         # As long as nothing is told the search looks at the same points: then asking for n
         # trials at once or one by one is the same, up to the accuracy of the search (a draw
         # alone is climbed from more points).
-        stream(make_key(seed, len(data)), _SEARCH),
+        stream(make_key(seed, len(data)), Stream.SEARCH),
         score,
         space,
         search=search or Search(),
@@ -64,14 +71,13 @@ def suggest(
     )
 
 
-def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
-    """Return the policy's scores, kept away from where evaluations are likely to fail.
+def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score:
+    """Return the policy's scores, lowered where evaluations are likely to fail.
 
-    The policy learns from the successes. While there are none, all failures are worth the same,
-    and its draws look elsewhere.
+    The policy learns from the successes. While there are none, all failures get the same value.
     """
     failed = data.failed
-    if not failed.any() or not getattr(policy, "avoids_failures", True):
+    if not failed.any() or not policy.avoids_failures:
         return policy(keys, data)
     if failed.all():
         return policy(keys, replace(data, y=np.zeros(len(data))))
@@ -81,48 +87,56 @@ def _score(policy: Policy, keys: np.ndarray, data: Data) -> Any:
 
 
 def default_policy(space: Space | Pool) -> STOBNTSLinear:
-    """Choose the policy for a space: draws at half the deviation, unless it has to be roamed.
+    """Choose the policy for a space.
 
-    Full Thompson draws roam a space of many dimensions for long. But one or two dimensions, the
-    options of a choice among few parameters, branches of a conditional space and the rows of a
-    pool have to be roamed; bending targets towards the good ones would keep the search where it
-    was good first. docs/how-to-choose.md has the numbers.
+    In many dimensions full Thompson draws explore for too long: draws have half the standard
+    deviation. Few dimensions, few parameters with choices, conditional spaces and pools must be
+    explored fully, and with warped targets the search would stay where it was good first.
+    docs/research/defaults.md has the numbers.
+
+    Args:
+        space: The space that will be searched.
     """
     if _needs_full_exploration(space):
         return STOBNTSLinear(beta=1.0, warp_targets=False)
     return STOBNTSLinear(beta=0.5)
 
 
-def models_objective(policy: Policy) -> bool:
-    """Say whether a policy's scores estimate the objective, as draws do and bounds do not."""
-    return getattr(policy, "is_model", True)
-
-
 def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:
-    """Return a policy to ask what is believed, with these settings where it has them.
+    """Return the policy whose draws estimate the objective, for `recommend()` and the report.
 
-    Where its own scores say nothing about that it is the space's default one. To believe is to
-    take for noise whatever looks like it. To search is to follow it: the next evaluation tells.
+    Estimating takes for noise whatever looks like it; searching follows it, because the next
+    evaluation tells.
+
+    Args:
+        policy: The policy of the search; where it is no model, the default one takes its place.
+        space: The space that is searched.
+        **settings: Settings to change, where the policy has them.
     """
-    if not models_objective(policy):
+    if not policy.is_model:
         policy = default_policy(space)
     if not is_dataclass(policy):
         return policy
     settings = {"max_noise_std": _ANY_NOISE_STD, **settings}
-    its: Any = policy
-    return replace(its, **{name: v for name, v in settings.items() if hasattr(its, name)})
+    known = {field.name for field in fields(policy)}
+    return replace(policy, **{name: v for name, v in settings.items() if name in known})
 
 
 def shows_noise(space: Space | Pool, data: Data) -> bool:
-    """Return whether values differ at points that are too close together for a function."""
-    believed = replace(default_policy(space), max_noise_std=_ANY_NOISE_STD)
-    return believed.evidence_of_noise(data) > _CLEAR_EVIDENCE
+    """Return whether values differ at points that are too close together for a function.
+
+    Args:
+        space: The space that is searched.
+        data: What has been observed.
+    """
+    model = replace(default_policy(space), max_noise_std=_ANY_NOISE_STD)
+    return model.evidence_of_noise(data) > _CLEAR_EVIDENCE
 
 
 def _needs_full_exploration(space: Space | Pool) -> bool:
     if isinstance(space, Pool):
         return True
     parameters = space.parameters.values()
-    has_choices = any(isinstance(p, Categorical | Bool) for p in parameters)
+    has_choices = any(not p.is_ordered for p in parameters)
     few = _FEW_WITH_CHOICES if has_choices else _FEW
     return len(parameters) <= few or any(p.when for p in parameters)
