@@ -12,7 +12,7 @@ mistake in the objective must do neither for ever:
 import os
 import traceback
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
@@ -29,15 +29,27 @@ class GivenUpError(RuntimeError):
 
 
 class Ended(NamedTuple):
-    """What came of the evaluation of a trial."""
+    """What came of the evaluation of a trial.
+
+    Args:
+        trial: The trial.
+        value: What the objective returned.
+        error: What it raised, if it did.
+    """
 
     trial: Trial
-    value: Any
+    value: float | None
     error: Exception | None
 
 
 class FirstFailures:
-    """Show the first failure at once; a run that begins with nothing else is given up."""
+    """Show the first failure at once; a run that begins with nothing else is given up.
+
+    Args:
+        limit: How many first trials may fail before the run is given up; 0 for any number.
+        show: Gets what a person should know at once.
+        has_worked: Whether the search has a complete trial already.
+    """
 
     def __init__(self, limit: int, show: Callable[[str], None], *, has_worked: bool) -> None:
         self.is_holding = limit > 0 and not has_worked
@@ -47,7 +59,11 @@ class FirstFailures:
         self._is_any_complete = False
 
     def recordable(self, ended: Ended) -> list[Ended]:
-        """Take note of an outcome, and return those that are to be recorded now."""
+        """Take note of an outcome, and return those that are to be recorded now.
+
+        Args:
+            ended: What came of a trial.
+        """
         why = failure_of(ended.value, ended.error)
         self._held.append(ended)
         if why is None:
@@ -67,7 +83,11 @@ class FirstFailures:
         return released
 
     def require_fewer(self, enqueue: Callable[[Trial], None]) -> None:
-        """Raise, if the first trials of the run have all failed."""
+        """Raise, if the first trials of the run have all failed.
+
+        Args:
+            enqueue: Makes the point of a trial be proposed again.
+        """
         if self._is_any_complete or not 0 < self._limit <= len(self._failed):
             return
         self.is_holding = True  # what still runs is of no more use
@@ -101,8 +121,13 @@ class FirstFailures:
         )
 
 
-def failure_of(value: Any, error: Exception | None) -> str | None:
-    """Return why an evaluation failed, or None; what is no number is a failure."""
+def failure_of(value: float | None, error: Exception | None) -> str | None:
+    """Return why an evaluation failed, or None; what is no number is a failure.
+
+    Args:
+        value: What the objective returned.
+        error: What it raised, if it did.
+    """
     try:
         return checked_outcome(value, error)[1]
     except ValueError as refused:
