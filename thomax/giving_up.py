@@ -9,9 +9,10 @@ mistake in the objective must do neither for ever:
                                   if the run is given up their points are enqueued, once
 """
 
-import os
 import traceback
 from collections.abc import Callable
+from concurrent import futures
+from pathlib import Path
 from typing import NamedTuple
 
 from thomax.storage.outcomes import checked_outcome
@@ -19,7 +20,8 @@ from thomax.storage.trial import Trial
 
 _LONGEST = 300  # characters of an error that is shown
 _MOST_REASONS = 3
-_PACKAGE = os.path.dirname(__file__)  # noqa: PTH120 - as tracebacks have it
+# Whose lines say nothing about the objective, as tracebacks have them.
+_OTHERS = tuple(str(Path(module).parent) for module in (__file__, futures.__file__))
 
 
 class GivenUpError(RuntimeError):
@@ -139,5 +141,5 @@ def _in_a_line(why: str, error: Exception | None) -> str:
     text = " ".join(why.split())[:_LONGEST]
     text = text if text.isprintable() else repr(text)[1:-1]  # it may hold a terminal's commands
     frames = traceback.extract_tb(None if error is None else error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    theirs = [frame for frame in frames if not frame.filename.startswith(_OTHERS)]
     return text + (f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else "")
