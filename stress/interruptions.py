@@ -15,11 +15,11 @@ from unittest.mock import patch
 
 from stress.part import Part
 from stress.workers import opened
-from thomax import loop, optimizer, workers
-from thomax.storage import journal
+from thomax import loop, optimizer, proposals, workers
+from thomax.storage import journal, observations
 from thomax.storage import replay as history
 
-_FILES = {module.__file__ for module in (optimizer, journal, history)}
+_FILES = {module.__file__ for module in (optimizer, proposals, journal, history, observations)}
 LOOP = {module.__file__ for module in (loop, workers)}
 _POINT = {"x": 0.5, "rate": 0.5, "k": 7, "text": "短い"}
 _CALLS: dict[str, Callable[[optimizer.Optimizer], Any]] = {

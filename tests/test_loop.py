@@ -27,6 +27,7 @@ from thomax import (
     minimize,
 )
 from thomax.giving_up import GivenUpError
+from thomax.workers import own_trial
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
 SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}
@@ -207,6 +208,21 @@ def test_executors_with_futures_of_their_own_are_polled(synchronous):
     search = optimizer()
     run(search, hill, 9, batch=4, executor=OddExecutor(), synchronous=synchronous)
     assert [t.value for t in search.trials] == [hill(t.params) for t in search.trials]
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_the_loop_hands_over_a_trial_of_its_own_to_who_needs_its_number(batch):
+    search = Optimizer({"x": Float(0, 1)}, Random(), seed=0)
+
+    def number_of(trial):
+        trial.params.clear()
+        return float(trial.number)
+
+    settings = {"total": None, "synchronous": False, "timeout": None, "unfinished": "evaluate"}
+    settings |= {"executor": None, "give_up": 0, "progress": False, "callbacks": []}
+    loop.run(search, number_of, 4, argument=own_trial, batch=batch, show=print, **settings)
+    assert [(t.number, t.value) for t in search.trials] == [(n, float(n)) for n in range(4)]
+    assert all(t.params for t in search.trials)
 
 
 def test_the_objective_may_do_what_it_likes_with_its_params():

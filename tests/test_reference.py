@@ -54,7 +54,7 @@ def own_methods(item):
 
 
 def case(module, name):
-    marks = [pytest.mark.xfail(reason="not described yet")] if name in TODO else []
+    marks = [pytest.mark.xfail(reason="not described yet", strict=False)] if name in TODO else []
     return pytest.param(module, name, id=name, marks=marks)
 
 

@@ -9,17 +9,19 @@ mistake in the objective must do neither for ever:
                                   if the run is given up their points are enqueued, once
 """
 
-import os
 import traceback
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from concurrent import futures
+from pathlib import Path
+from typing import NamedTuple
 
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
 
 _LONGEST = 300  # characters of an error that is shown
 _MOST_REASONS = 3
-_PACKAGE = os.path.dirname(__file__)  # noqa: PTH120 - as tracebacks have it
+# Whose lines say nothing about the objective, as tracebacks have them.
+_OTHERS = tuple(str(Path(module).parent) for module in (__file__, futures.__file__))
 
 
 class GivenUpError(RuntimeError):
@@ -29,15 +31,27 @@ class GivenUpError(RuntimeError):
 
 
 class Ended(NamedTuple):
-    """What came of the evaluation of a trial."""
+    """What came of the evaluation of a trial.
+
+    Args:
+        trial: The trial.
+        value: What the objective returned.
+        error: What it raised, if it did.
+    """
 
     trial: Trial
-    value: Any
+    value: float | None
     error: Exception | None
 
 
 class FirstFailures:
-    """Show the first failure at once; a run that begins with nothing else is given up."""
+    """Show the first failure at once; a run that begins with nothing else is given up.
+
+    Args:
+        limit: How many first trials may fail before the run is given up; 0 for any number.
+        show: Gets what a person should know at once.
+        has_worked: Whether the search has a complete trial already.
+    """
 
     def __init__(self, limit: int, show: Callable[[str], None], *, has_worked: bool) -> None:
         self.is_holding = limit > 0 and not has_worked
@@ -47,7 +61,11 @@ class FirstFailures:
         self._is_any_complete = False
 
     def recordable(self, ended: Ended) -> list[Ended]:
-        """Take note of an outcome, and return those that are to be recorded now."""
+        """Take note of an outcome, and return those that are to be recorded now.
+
+        Args:
+            ended: What came of a trial.
+        """
         why = failure_of(ended.value, ended.error)
         self._held.append(ended)
         if why is None:
@@ -67,7 +85,11 @@ class FirstFailures:
         return released
 
     def require_fewer(self, enqueue: Callable[[Trial], None]) -> None:
-        """Raise, if the first trials of the run have all failed."""
+        """Raise, if the first trials of the run have all failed.
+
+        Args:
+            enqueue: Makes the point of a trial be proposed again.
+        """
         if self._is_any_complete or not 0 < self._limit <= len(self._failed):
             return
         self.is_holding = True  # what still runs is of no more use
@@ -101,8 +123,13 @@ class FirstFailures:
         )
 
 
-def failure_of(value: Any, error: Exception | None) -> str | None:
-    """Return why an evaluation failed, or None; what is no number is a failure."""
+def failure_of(value: float | None, error: Exception | None) -> str | None:
+    """Return why an evaluation failed, or None; what is no number is a failure.
+
+    Args:
+        value: What the objective returned.
+        error: What it raised, if it did.
+    """
     try:
         return checked_outcome(value, error)[1]
     except ValueError as refused:
@@ -114,5 +141,5 @@ def _in_a_line(why: str, error: Exception | None) -> str:
     text = " ".join(why.split())[:_LONGEST]
     text = text if text.isprintable() else repr(text)[1:-1]  # it may hold a terminal's commands
     frames = traceback.extract_tb(None if error is None else error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    theirs = [frame for frame in frames if not frame.filename.startswith(_OTHERS)]
     return text + (f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else "")

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import (
     ALL_COMPLETED,
     FIRST_COMPLETED,
@@ -16,7 +16,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from tqdm import tqdm
 
@@ -25,9 +25,12 @@ from thomax.giving_up import Ended, FirstFailures, failure_of
 from thomax.space.values import copied
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
-from thomax.workers import Here, Hired, Objective, Running, Threads, Workers
+from thomax.types import Params
+from thomax.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
 
-Callback = Callable[[Any, Trial], None]
+Callback = Callable[[Any, Trial], None]  # of the optimiser and a trial
+Finish = Callable[[Trial, float | None, Exception | None], None]
+T = TypeVar("T")
 Unfinished = Literal["evaluate", "drop"]
 
 
@@ -55,29 +58,50 @@ class Asker(Protocol):
         """The best trial."""
 
     def ask(self, n: int) -> list[Trial]:
-        """Propose trials."""
+        """Propose trials.
 
-    def tell(self, trial: Trial, value: Any = None, *, error: Any = None) -> Trial:
-        """Record a value."""
+        Args:
+            n: How many.
+        """
 
-    def enqueue(self, params: dict[str, Any]) -> None:
-        """Propose this point next."""
+    def tell(
+        self, trial: Trial, value: float | None = ..., *, error: str | BaseException | None = None
+    ) -> Trial:
+        """Record a result.
+
+        Args:
+            trial: A pending trial.
+            value: What the objective returned.
+            error: Why there is no value.
+        """
+
+    def enqueue(self, params: Params) -> None:
+        """Make the next `ask` propose this point.
+
+        Args:
+            params: The point.
+        """
 
     def drop(self, trial: Trial) -> None:
-        """Give up a trial."""
+        """Give up a trial.
+
+        Args:
+            trial: A pending trial.
+        """
 
 
 def run(
     optimizer: Asker,
-    objective: Objective,
+    objective: Callable[[T], float],
     trials: int | None,
     *,
+    argument: Callable[[Trial], T],
     total: int | None,
     batch: int,
-    executor: Any,
+    executor: AnyExecutor | None,
     synchronous: bool,
     timeout: float | None,
-    unfinished: str,
+    unfinished: Unfinished,
     give_up: int,
     progress: bool,
     callbacks: Sequence[Callback],
@@ -85,7 +109,21 @@ def run(
 ) -> StopReason:
     """Evaluate an objective until the trials or the time are used up, or the space is.
 
-    `show` gets what a person should know at once.
+    Args:
+        optimizer: What proposes trials and records them.
+        objective: The function to evaluate.
+        trials: How many trials to finish in this call.
+        argument: What the objective is called with, made from a trial: `own_params`, `own_trial`.
+        total: How many finished trials there shall be in all, instead of `trials`.
+        batch: How many evaluations run at the same time.
+        executor: Where they run; by default here, or in threads if batch > 1.
+        synchronous: Whether a new batch starts only when the whole last one has ended.
+        timeout: After so many seconds nothing new is started.
+        unfinished: What is done with the trials that an earlier run left unfinished.
+        give_up: Raise an error if the first so many trials of this run all fail; 0 for never.
+        progress: Whether to show a progress bar.
+        callbacks: Functions of (optimizer, trial), called when a trial is recorded.
+        show: Gets what a person should know at once.
     """
     check_run(
         objective, trials, total=total, batch=batch, executor=executor, timeout=timeout,
@@ -114,12 +152,12 @@ def run(
             for callback in callbacks:
                 callback(optimizer, replace(told, params=copied(told.params)))
 
-    def finish(trial: Trial, value: Any, error: Exception | None) -> None:
+    def finish(trial: Trial, value: float | None, error: Exception | None) -> None:
         if _is_open(optimizer, trial):
             record(failures.recordable(Ended(trial, value, error)))
             failures.require_fewer(partial(_enqueue_once, optimizer))
 
-    with bar, closing(_workers(objective, executor, batch)) as workers:
+    with bar, closing(_workers(objective, argument, executor, batch)) as workers:
         supply = _Supply(optimizer, trials, deadline)
         _evaluate(supply, workers, finish, batch, synchronous, show, failures)
         record(failures.release())
@@ -127,7 +165,11 @@ def run(
 
 
 def show_on_stderr(text: str) -> None:
-    """Print a line beside the progress bar."""
+    """Print a line beside the progress bar.
+
+    Args:
+        text: The line.
+    """
     with suppress(Exception):  # whoever has closed stderr does not want to know
         tqdm.write(text, file=sys.stderr)
 
@@ -160,7 +202,7 @@ class _Supply:
 def _evaluate(
     supply: _Supply,
     workers: Workers,
-    finish: Callable[..., None],
+    finish: Finish,
     batch: int,
     synchronous: bool,
     show: Callable[[str], None],
@@ -195,7 +237,7 @@ def _evaluate(
 
 
 def _bury(
-    dead: list[Any], running: Running, finish: Callable[..., None], show: Callable[[str], None]
+    dead: list[AnyFuture], running: Running, finish: Finish, show: Callable[[str], None]
 ) -> list[Trial]:
     """Fail the trial whose worker died; if it may be one of several, return them instead."""
     trials = [running.pop(future) for future in dead]
@@ -214,7 +256,7 @@ def _bury(
     return trials
 
 
-def _ended(running: Running, whole: bool) -> list[Any]:
+def _ended(running: Running, whole: bool) -> list[AnyFuture]:
     """Wait for one future, or for all; those of another kind than Python's are polled."""
     own = [future for future in running if isinstance(future, Future)]
     if len(own) == len(running):
@@ -227,7 +269,7 @@ def _ended(running: Running, whole: bool) -> list[Any]:
     return sorted(done, key=lambda future: running[future].number)
 
 
-def _outcome(future: Any) -> tuple[Any, Exception | None]:
+def _outcome(future: AnyFuture) -> tuple[float | None, Exception | None]:
     """Return the objective's value or exception; raise what is not the objective's fault.
 
     A worker that was interrupted says nothing about the point: its trial stays pending.
@@ -276,7 +318,7 @@ def _keep_late(
     trial: Trial,
     show: Callable[[str], None],
     failures: FirstFailures,
-    future: Any,
+    future: Future[float],
 ) -> None:
     """Record a value that came after the end of the run; an error may come from the end itself."""
     if not future.cancelled() and future.exception() is None:
@@ -289,7 +331,7 @@ def _keep(
     show: Callable[[str], None],
     failures: FirstFailures,
     is_last: bool,
-    future: Any,
+    future: AnyFuture,
 ) -> None:
     """Record what came of an evaluation, or show it in full: it may have taken hours."""
     raised = sys.exception()
@@ -317,28 +359,35 @@ def _keep(
             raise
 
 
-def _error_of(future: Any) -> BaseException | None:
+def _error_of(future: AnyFuture) -> BaseException | None:
     try:
-        return future.exception()  # type: ignore[no-any-return]
+        return future.exception()
     except Exception as error:  # somebody else has cancelled it
         return BrokenExecutor(str(error))
 
 
-def _in_full(value: Any) -> str:
+def _in_full(value: float | None) -> str:
     with suppress(Exception):
         number, _ = checked_outcome(value, None)
         return repr(value if number is None else number)
     return "that cannot be shown"
 
 
-def _workers(objective: Objective, executor: Any, batch: int) -> Workers:
+def _workers(
+    objective: Callable[[T], float],
+    argument: Callable[[Trial], T],
+    executor: AnyExecutor | None,
+    batch: int,
+) -> Workers:
     """Use the user's executor; without one, threads of our own for a batch."""
     if executor is not None:
-        return Hired(objective, executor)
-    return Here(objective) if batch == 1 else Threads(objective, batch)
+        return Hired(objective, argument, executor)
+    return Here(objective, argument) if batch == 1 else Threads(objective, argument, batch)
 
 
-def _tell(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial | None:
+def _tell(
+    optimizer: Asker, trial: Trial, value: float | None, error: Exception | None
+) -> Trial | None:
     """Record what came of a trial, also if Ctrl-C comes in between: it may have taken hours.
 
     A trial that somebody told or dropped meanwhile needs nothing more.
@@ -366,7 +415,7 @@ def _is_open(optimizer: Asker, trial: Trial) -> bool:
     return any(t.number == trial.number for t in optimizer.pending)
 
 
-def _told(optimizer: Asker, trial: Trial, value: Any, error: Exception | None) -> Trial:
+def _told(optimizer: Asker, trial: Trial, value: float | None, error: Exception | None) -> Trial:
     """Record the value; what is no number fails the trial, not the run."""
     if error is not None:
         return optimizer.tell(trial, error=error)
@@ -384,24 +433,36 @@ def _best_so_far(optimizer: Asker) -> str:
 
 
 def check_run(
-    objective: Any,
-    trials: Any = None,
+    objective: object,
+    trials: object = None,
     *,
-    total: Any = None,
-    batch: Any = 1,
-    executor: Any = None,
-    timeout: Any = None,
-    unfinished: Any = "evaluate",
-    give_up: Any = 3,
-    callbacks: Any = (),
-    **_: Any,
+    total: object = None,
+    batch: object = 1,
+    executor: object = None,
+    timeout: object = None,
+    unfinished: object = "evaluate",
+    give_up: object = 3,
+    callbacks: Iterable[object] = (),
+    **_: object,
 ) -> None:
-    """Refuse arguments that `run` cannot work with, before anything is done."""
+    """Refuse arguments that `run` cannot work with, before anything is done.
+
+    Args:
+        objective: Must be a function.
+        trials: Must be a whole number or None.
+        total: Must be a whole number or None, and one of both must be None.
+        batch: Must be a whole number >= 1.
+        executor: Must have a method `submit`, or be None.
+        timeout: Must be seconds or None.
+        unfinished: Must be "evaluate" or "drop".
+        give_up: Must be a whole number >= 0.
+        callbacks: Must be functions.
+    """
     _check_work(objective, executor, callbacks)
     _check_limits(trials, total, batch, timeout, unfinished, give_up)
 
 
-def _check_work(objective: Any, executor: Any, callbacks: Any) -> None:
+def _check_work(objective: object, executor: object, callbacks: Iterable[object]) -> None:
     if not callable(objective):
         raise TypeError(f"run needs a function of the params as objective, got {objective!r}.")
     if executor is not None and not hasattr(executor, "submit"):
@@ -417,7 +478,7 @@ def _check_work(objective: Any, executor: Any, callbacks: Any) -> None:
         )
 
 
-def _check_can_be_sent(objective: Any) -> None:
+def _check_can_be_sent(objective: object) -> None:
     """Refuse before anything is asked for: otherwise every trial fails for no fault of its own."""
     try:
         ForkingPickler.dumps(objective)
@@ -430,7 +491,12 @@ def _check_can_be_sent(objective: Any) -> None:
 
 
 def _check_limits(
-    trials: Any, total: Any, batch: Any, timeout: Any, unfinished: Any, give_up: Any
+    trials: object,
+    total: object,
+    batch: object,
+    timeout: object,
+    unfinished: object,
+    give_up: object,
 ) -> None:
     if trials is None and total is None and timeout is None:
         raise ValueError(

@@ -9,8 +9,6 @@ proposed. `thomax.storage.replay` says what the records mean.
 import itertools
 import os
 import secrets
-import threading
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -23,7 +21,7 @@ from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.model.draws import in_units
 from thomax.policies.base import Policy, PolicyFunction, as_policy
-from thomax.proposals import Initial, Proposer
+from thomax.proposals import Initial, Proposer, check_search
 from thomax.search.settings import Search
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
@@ -32,6 +30,7 @@ from thomax.space.values import copied
 from thomax.spelling import spell_checked
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal, read_header
+from thomax.storage.locks import OwnLock
 from thomax.storage.notebook import search_html
 from thomax.storage.observations import EncodedHistory
 from thomax.storage.outcomes import MISSING, checked_outcome
@@ -41,7 +40,7 @@ from thomax.storage.trial import Direction, Trial, ranked
 from thomax.suggest import belief_policy, default_policy, shows_noise
 from thomax.types import ParamsLike
 from thomax.user_warnings import warn
-from thomax.workers import AnyExecutor, Objective
+from thomax.workers import AnyExecutor, Objective, own_params
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,8 +97,7 @@ class Optimizer:
             raise ValueError(
                 f'Optimizer needs direction "maximize" or "minimize", got {direction!r}.'
             )
-        if search is not None and not isinstance(search, Search):
-            raise TypeError(f"Optimizer needs search to be a Search, got {search!r}.")
+        check_search("Optimizer", search)
         self.space = as_space(space)
         given = default_policy(self.space) if policy is None else policy
         self.policy = as_policy(given, "Optimizer")
@@ -110,8 +108,7 @@ class Optimizer:
         self._allow_repeats = allow_repeats
         self._records: list[Record] = []  # those of the journal, if there is one
         self._built = EncodedHistory(self.space)  # what they add up to
-        self._lock = threading.RLock()
-        _live.add(self)
+        self._own = OwnLock()
         self.seed, self._journal = self._replayed(journal, seed)
 
     @classmethod
@@ -232,7 +229,7 @@ class Optimizer:
         """
         if n is not None and not is_whole(n, 1):
             raise ValueError(f"ask needs a whole number n >= 1, got {n!r}.")
-        with self._lock:
+        with self._own.lock:
             proposed = self._propose(1 if n is None else int(n))
         if n is not None:
             return proposed
@@ -263,7 +260,7 @@ class Optimizer:
         """
         number, failure = checked_outcome(value, error)
         outcome: Record = {"value": number, "error": failure}
-        with self._lock:
+        with self._own.lock:
             if not isinstance(trial, Mapping):
                 # Algorithm 1, line 9; Algorithm 2, line 8
                 return self._append_about_trial({"tell": self._checked_pending(trial), **outcome})
@@ -289,7 +286,7 @@ class Optimizer:
             ['complete', 'failed']
         """
         outcomes = [*outcomes]  # a generator may evaluate, or ask
-        with self._lock:
+        with self._own.lock:
             free = itertools.count(self._history.next_number)
             records: dict[int, Record] = {}
             about: Record
@@ -314,7 +311,7 @@ class Optimizer:
         Args:
             params: A point of the space.
         """
-        with self._lock:
+        with self._own.lock:
             self._append({"enqueue": self.space.validate(params)})
 
     def drop(self, trial: Trial | int) -> None:
@@ -325,7 +322,7 @@ class Optimizer:
         Args:
             trial: A pending trial, or its number.
         """
-        with self._lock:
+        with self._own.lock:
             self._append({"drop": self._checked_pending(trial)})
 
     def recommend(self) -> Trial:
@@ -393,6 +390,7 @@ class Optimizer:
             self,
             objective,
             trials,
+            argument=own_params,
             total=total,
             batch=batch,
             executor=executor,
@@ -407,7 +405,7 @@ class Optimizer:
 
     def snapshot(self) -> Snapshot:
         """Return the search as it stands, for reports and programs that only look at it."""
-        with self._lock:
+        with self._own.lock:
             trials = [replace(t, params=copied(t.params)) for t in self._history.listed()]
             return Snapshot(
                 self.direction,
@@ -425,17 +423,7 @@ class Optimizer:
 
         A parameter called like another column gets the prefix "params.".
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
-        rows = []
-        for t in self._history.listed():
-            own = {"value": t.value, "state": t.state, "error": t.error}
-            taken = {"number", *own}
-            params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
-            rows.append({"number": t.number, **params, **own})
-        return pd.DataFrame(rows)
+        return self.snapshot().to_dataframe()
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write what was found, and what the model makes of it, as one HTML page.
@@ -459,18 +447,13 @@ class Optimizer:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which cannot be copied; a file belongs to one optimiser."""
+        """Refuse to copy the journal: a file belongs to one optimiser."""
         if self._journal is not None:
             raise TypeError(
                 "An optimiser with a journal cannot be copied or pickled, got "
                 f"{self._journal.path}: open the journal again where it is needed."
             )
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.RLock()
-        _live.add(self)
+        return vars(self)
 
     def __repr__(self) -> str:
         states = [t.state for t in self._history.listed()]
@@ -559,16 +542,3 @@ def _checked_seed(seed: object) -> int:
     if not isinstance(seed, Integral) or not is_whole(seed):
         raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
     return int(seed)
-
-
-_live: "weakref.WeakSet[Optimizer]" = weakref.WeakSet()
-
-
-def _renew_locks_in_child() -> None:
-    # A thread that held one has no part in the child, and would never release it.
-    for optimizer in list(_live):
-        optimizer._lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks_in_child)

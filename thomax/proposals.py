@@ -24,6 +24,17 @@ Initial = int | Literal["uncertainty"] | None
 _USUAL_NOISE_STD = 0.1  # of standardised values
 
 
+def check_search(who: str, search: object) -> None:
+    """Refuse what is no Search, before anything is proposed.
+
+    Args:
+        who: The name of the public class that was given it.
+        search: Must be a Search or None.
+    """
+    if search is not None and not isinstance(search, Search):
+        raise TypeError(f"{who} needs search to be a Search, got {search!r}.")
+
+
 @dataclass(frozen=True)
 class Proposer:
     """Propose the next points of a search from its history.

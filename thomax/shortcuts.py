@@ -1,26 +1,33 @@
 """Optimise a function in one call."""
 
 import inspect
-from typing import Any, Literal
+from typing import Any
 
 from thomax.loop import check_run
-from thomax.optimizer import Optimizer
+from thomax.optimizer import Optimizer, SpaceLike
 from thomax.policies.base import Policy, PolicyFunction
 from thomax.spelling import require_known
+from thomax.storage.trial import Direction
 from thomax.workers import Objective
 
 
 def maximize(
     objective: Objective,
-    space: Any,
+    space: SpaceLike,
     trials: int | None = None,
     policy: Policy | PolicyFunction | None = None,
     **options: Any,
 ) -> Optimizer:
-    """Maximise a function in one call; the options are those of Optimizer and `run`.
+    """Maximise a function in one call.
 
-    With a `journal` the same call again goes on where the last one ended, for `trials` more, or
-    until there are `total` in all.
+    Args:
+        objective: A function of the params, a dict.
+        space: What is searched: a dict of parameters, a Space or a Pool.
+        trials: How many trials to finish in this call. With a `journal` the same call again goes
+            on where the last one ended.
+        policy: How points are proposed; by default a policy that suits the space.
+        **options: The other arguments of Optimizer (such as `seed` and `journal`) and of
+            `Optimizer.run` (such as `batch` and `total`).
 
     Examples:
         >>> from thomax import Float
@@ -35,15 +42,21 @@ def maximize(
 
 def minimize(
     objective: Objective,
-    space: Any,
+    space: SpaceLike,
     trials: int | None = None,
     policy: Policy | PolicyFunction | None = None,
     **options: Any,
 ) -> Optimizer:
-    """Minimise a function in one call; the options are those of Optimizer and `run`.
+    """Minimise a function in one call.
 
-    With a `journal` the same call again goes on where the last one ended, for `trials` more, or
-    until there are `total` in all.
+    Args:
+        objective: A function of the params, a dict.
+        space: What is searched: a dict of parameters, a Space or a Pool.
+        trials: How many trials to finish in this call. With a `journal` the same call again goes
+            on where the last one ended.
+        policy: How points are proposed; by default a policy that suits the space.
+        **options: The other arguments of Optimizer (such as `seed` and `journal`) and of
+            `Optimizer.run` (such as `batch` and `total`).
 
     Examples:
         >>> from thomax import Float
@@ -62,9 +75,9 @@ _RUN_OPTIONS = inspect.signature(Optimizer.run).parameters.keys() - _OWN
 
 
 def _optimize(
-    direction: Literal["maximize", "minimize"],
+    direction: Direction,
     objective: Objective,
-    space: Any,
+    space: SpaceLike,
     trials: int | None,
     policy: Policy | PolicyFunction | None,
     options: dict[str, Any],

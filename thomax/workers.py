@@ -15,13 +15,15 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Generic, Protocol, TypeVar
 
 from thomax.space.values import copied
 from thomax.storage.trial import Trial
 from thomax.types import Params
 
 Objective = Callable[[Params], float]
+T = TypeVar("T")
 
 
 class AnyFuture(Protocol):
@@ -41,18 +43,37 @@ class AnyFuture(Protocol):
 
 
 class AnyExecutor(Protocol):
-    """What `run` needs of an executor, such as those of concurrent.futures, Dask and Ray."""
+    """What `run` needs of an executor, such as those of concurrent.futures and Dask."""
 
-    def submit(self, function: Objective, params: Params, /) -> AnyFuture:
+    def submit(self, function: Callable[[T], float], argument: T, /) -> AnyFuture:
         """Begin an evaluation, and return its future.
 
         Args:
             function: The objective.
-            params: What it is called with.
+            argument: What it is called with.
         """
 
 
 Running = dict[AnyFuture, Trial]  # futures, and the trials that they evaluate
+
+
+def own_params(trial: Trial) -> Params:
+    """Return the params for an objective, which may change them as it likes.
+
+    Args:
+        trial: The trial to evaluate.
+    """
+    params: Params = copied(trial.params)
+    return params
+
+
+def own_trial(trial: Trial) -> Trial:
+    """Return the trial for an objective that needs its number too.
+
+    Args:
+        trial: The trial to evaluate.
+    """
+    return replace(trial, params=own_params(trial))
 
 
 class Workers(Protocol):
@@ -61,31 +82,54 @@ class Workers(Protocol):
     is_left_waiting: bool  # Python waits for these evaluations in any case, at the latest at exit
 
     def start(self, trial: Trial, running: Running) -> None:
-        """Begin an evaluation, with its future in `running`."""
+        """Begin an evaluation.
 
-    def dead(self, futures: Iterable[Any]) -> list[Any]:
-        """Return the futures that ended because a worker died."""
+        Args:
+            trial: The trial to evaluate.
+            running: Where the future of the evaluation is put.
+        """
+
+    def dead(self, futures: Iterable[AnyFuture]) -> list[AnyFuture]:
+        """Return the futures that ended because a worker died.
+
+        Args:
+            futures: Futures of evaluations.
+        """
 
     def close(self) -> None:
         """Release what was made for the run."""
 
 
-class Here:
-    """Evaluate in the thread that called `run`: an evaluation has ended when it has begun."""
+class Here(Generic[T]):
+    """Evaluate in the thread that called `run`: an evaluation has ended when it has begun.
+
+    Args:
+        objective: The function to evaluate.
+        argument: What it is called with, made from a trial.
+    """
 
     is_left_waiting = False
 
-    def __init__(self, objective: Objective) -> None:
-        self._objective = objective
+    def __init__(self, objective: Callable[[T], float], argument: Callable[[Trial], T]) -> None:
+        self._objective, self._argument = objective, argument
 
     def start(self, trial: Trial, running: Running) -> None:
-        """Evaluate the trial."""
+        """Evaluate the trial.
+
+        Args:
+            trial: The trial to evaluate.
+            running: Where the future of the evaluation is put.
+        """
         call = _Call()
         running[call] = trial
-        call.run(self._objective, copied(trial.params))
+        call.run(self._objective, self._argument(trial))
 
-    def dead(self, futures: Iterable[Any]) -> list[Any]:
-        """Return none: whoever died here would have taken the run along."""
+    def dead(self, futures: Iterable[AnyFuture]) -> list[AnyFuture]:
+        """Return none: whoever died here would have taken the run along.
+
+        Args:
+            futures: Futures of evaluations.
+        """
         return []
 
     def close(self) -> None:
@@ -96,12 +140,12 @@ class _Call:
     """A call of the objective in this thread, looked at like a future."""
 
     def __init__(self) -> None:
-        self._values: list[Any] = []
+        self._values: list[float] = []
         self._error: Exception | None = None
 
-    def run(self, objective: Objective, params: dict[str, Any]) -> None:
+    def run(self, objective: Callable[[T], float], argument: T) -> None:
         try:
-            self._values.extend(map(objective, [params]))
+            self._values.extend(map(objective, [argument]))
             if not self._values:  # `extend` took it for the end of the values
                 self._error = StopIteration("raised by the objective")
         except Exception as error:
@@ -113,29 +157,47 @@ class _Call:
     def exception(self) -> Exception | None:
         return self._error
 
-    def result(self) -> Any:
+    def result(self) -> float:
         return self._values[0]
 
     def cancel(self) -> bool:
         return False
 
 
-class Threads:
-    """Evaluate in threads of our own."""
+class Threads(Generic[T]):
+    """Evaluate in threads of our own.
+
+    Args:
+        objective: The function to evaluate.
+        argument: What it is called with, made from a trial.
+        count: The number of threads.
+    """
 
     is_left_waiting = True
 
-    def __init__(self, objective: Objective, count: int) -> None:
-        self._objective, self._pool = objective, ThreadPoolExecutor(count)
+    def __init__(
+        self, objective: Callable[[T], float], argument: Callable[[Trial], T], count: int
+    ) -> None:
+        self._objective, self._argument = objective, argument
+        self._pool = ThreadPoolExecutor(count)
 
     def start(self, trial: Trial, running: Running) -> None:
-        """Hand the trial to a thread; its future is ours, and known before the thread begins."""
-        future: Future[Any] = Future()
-        running[future] = trial
-        self._pool.submit(_fulfil, future, self._objective, copied(trial.params))
+        """Hand the trial to a thread; its future is ours, and known before the thread begins.
 
-    def dead(self, futures: Iterable[Any]) -> list[Any]:
-        """Return none: a thread does not die alone."""
+        Args:
+            trial: The trial to evaluate.
+            running: Where the future of the evaluation is put.
+        """
+        future: Future[float] = Future()
+        running[future] = trial
+        self._pool.submit(_fulfil, future, self._objective, self._argument(trial))
+
+    def dead(self, futures: Iterable[AnyFuture]) -> list[AnyFuture]:
+        """Return none: a thread does not die alone.
+
+        Args:
+            futures: Futures of evaluations.
+        """
         return []
 
     def close(self) -> None:
@@ -143,28 +205,45 @@ class Threads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _fulfil(future: Future[Any], objective: Objective, params: dict[str, Any]) -> None:
+def _fulfil(future: Future[float], objective: Callable[[T], float], argument: T) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
-        value = objective(params)
+        value = objective(argument)
     except BaseException as error:
         future.set_exception(error)
     else:
         future.set_result(value)
 
 
-class Hired:
-    """Evaluate in a user's executor, and in new ones like it when its workers have died."""
+class Hired(Generic[T]):
+    """Evaluate in a user's executor, and in new ones like it when its workers have died.
+
+    Args:
+        objective: The function to evaluate.
+        argument: What it is called with, made from a trial.
+        executor: The user's executor.
+    """
 
     is_left_waiting = False
 
-    def __init__(self, objective: Objective, executor: Any) -> None:
-        self._objective, self._executor = objective, _starting_at_once(executor)
-        self._replacements: list[Any] = []
+    def __init__(
+        self,
+        objective: Callable[[T], float],
+        argument: Callable[[Trial], T],
+        executor: AnyExecutor,
+    ) -> None:
+        self._objective, self._argument = objective, argument
+        self._executor = _starting_at_once(executor)
+        self._replacements: list[Executor] = []
 
     def start(self, trial: Trial, running: Running) -> None:
-        """Submit the trial."""
+        """Submit the trial.
+
+        Args:
+            trial: The trial to evaluate.
+            running: Where the future of the evaluation is put.
+        """
         try:
             self._submit(trial, running)
         except Exception as error:
@@ -173,16 +252,21 @@ class Hired:
                 isinstance(error, BrokenExecutor) or getattr(self._executor, "_broken", False)
             ):
                 raise
-            self._executor = _starting_at_once(executor_like(self._executor, error))
-            self._replacements.append(self._executor)
+            replacement = executor_like(self._executor, error)
+            self._executor = _starting_at_once(replacement)
+            self._replacements.append(replacement)
             self._submit(trial, running)
 
     def _submit(self, trial: Trial, running: Running) -> None:
-        submitted = map(self._executor.submit, [self._objective], [copied(trial.params)])
+        submitted = map(self._executor.submit, [self._objective], [self._argument(trial)])
         running.update(zip(submitted, [trial], strict=True))
 
-    def dead(self, futures: Iterable[Any]) -> list[Any]:
-        """Return the futures that ended because the executor broke, whoever broke it."""
+    def dead(self, futures: Iterable[AnyFuture]) -> list[AnyFuture]:
+        """Return the futures that ended because the executor broke, whoever broke it.
+
+        Args:
+            futures: Futures of evaluations.
+        """
         done = [future for future in futures if future.done()]
         return [future for future in done if isinstance(future.exception(), BrokenExecutor)]
 
@@ -192,7 +276,7 @@ class Hired:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _starting_at_once(executor: Any) -> Any:
+def _starting_at_once(executor: AnyExecutor) -> AnyExecutor:
     """Let a pool of processes start all of them before the first evaluation, and return it.
 
     Started one by one, a process that dies while another one starts can leave the pool waiting
@@ -218,8 +302,12 @@ _SETTINGS = (
 )
 
 
-def executor_like(executor: Any, error: Exception) -> Executor:
+def executor_like(executor: object, error: Exception) -> Executor:
     """Return a new executor of the same kind and settings, or raise the error.
+
+    Args:
+        executor: The executor to replace.
+        error: What it has raised.
 
     Examples:
         >>> executor_like(ThreadPoolExecutor(3), BrokenExecutor())._max_workers
@@ -233,7 +321,7 @@ def executor_like(executor: Any, error: Exception) -> Executor:
         needed = {"max_workers", "initializer"} & accepted.keys()
         if isinstance(executor, kind) and needed and needed <= known.keys():
             try:
-                return kind(**known)  # type: ignore[no-any-return]
+                return kind(**known)  # type: ignore[return-value]
             except TypeError:  # it needs something else too
                 continue
     error.add_note(
@@ -244,5 +332,5 @@ def executor_like(executor: Any, error: Exception) -> Executor:
     raise error
 
 
-def _has(executor: Any, setting: str) -> bool:
+def _has(executor: object, setting: str) -> bool:
     return hasattr(executor, f"_{setting}")

@@ -381,3 +381,10 @@ def test_another_direction_than_the_journals_is_a_mistake(thomax, space, program
     done = thomax("run", "space.toml", "--minimize", *program("print(1)"))
     assert done.code == 2
     assert "belongs to another search: its direction is 'maximize'" in done.err
+
+
+def test_a_failure_names_no_line_of_python_or_thomax(thomax, space, program):
+    """The program is the user's, and what it wrote says where it failed."""
+    done = thomax("run", space(trials=1), *program("raise ValueError('no luck')"))
+    assert "trial 0 failed: the program ended with exit code 1" in done.err
+    assert "thread.py" not in done.err

@@ -5,24 +5,35 @@ text. The journal holds a checksum of all that, so that another table is noticed
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from thomax.cli.sheets import Sheet, read_sheet
 from thomax.space.pool import Pool
 from thomax.spelling import nearest
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _KEYS = ("file", "name")
 
 
 class TablePool(Pool):
-    """A pool that remembers which column of its table has the candidates' names, if one has."""
+    """A pool that remembers which column of its table has the candidates' names, if one has.
 
-    def __init__(self, table: Any, names: list[str] | None, name_column: str | None) -> None:
+    Args:
+        table: The features of the candidates, a pandas DataFrame.
+        names: The names of the candidates, if they have any.
+        name_column: The column of the table that the names come from.
+    """
+
+    def __init__(
+        self, table: "pd.DataFrame", names: list[str] | None, name_column: str | None
+    ) -> None:
         super().__init__(table, names=names)
         self.name_column = name_column
 
 
-def read_pool(where: str, folder: Path, table: Any) -> TablePool:
+def read_pool(where: str, folder: Path, table: object) -> TablePool:
     """Read the pool that a table of a space file describes; its path is relative to the folder.
 
     Args:
@@ -52,7 +63,7 @@ def read_pool(where: str, folder: Path, table: Any) -> TablePool:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _names(where: str, sheet: Sheet, column: Any) -> list[str] | None:
+def _names(where: str, sheet: Sheet, column: object) -> list[str] | None:
     if column is None:
         return None
     if column not in sheet.columns:
@@ -63,7 +74,7 @@ def _names(where: str, sheet: Sheet, column: Any) -> list[str] | None:
     return [row[column] for _, row in sheet.rows]
 
 
-def _column(sheet: Sheet, name: str) -> list[Any]:
+def _column(sheet: Sheet, name: str) -> list[bool] | list[int] | list[float] | list[str]:
     """Return a column's values; whole numbers are whole, also if they are written as 2.0."""
     cells = [row[name].strip() for _, row in sheet.rows]
     if "" in cells:

@@ -4,19 +4,30 @@ import os
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from thomax.cli.processes import Ended, Processes
 from thomax.cli.program import Program
 from thomax.cli.values import ValueRule, last_line
 from thomax.storage.outcomes import Failure
+from thomax.storage.trial import Trial
+from thomax.types import Params
+
+Stamp = tuple[int, int, int] | None  # what changes when a file is written
 
 _LONGEST_ERROR = 1000  # characters that a journal keeps of an error
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Evaluate trials; what their programs print is kept in `logs`."""
+    """Evaluate trials by running a program.
+
+    Args:
+        program: The program and how params reach it.
+        rule: Where the program leaves its value.
+        logs: The folder that keeps what programs print.
+        timeout: Seconds after which a program is ended.
+        processes: Where programs run.
+    """
 
     program: Program
     rule: ValueRule
@@ -24,8 +35,9 @@ class Evaluation:
     timeout: float | None = None
     processes: Processes = field(default_factory=Processes)
 
-    def __call__(self, number: int, params: dict[str, Any]) -> float:
+    def __call__(self, trial: Trial) -> float:
         """Return the value of a trial, or raise Failure with the end of the error output."""
+        number, params = trial.number, trial.params
         self.logs.mkdir(parents=True, exist_ok=True)
         own = (self.logs / f"{number}.json").resolve()  # the program may change its folder
         path = self.rule.path(number, own)
@@ -43,7 +55,7 @@ class Evaluation:
         except Failure as failure:
             raise Failure(_with_end(str(failure), ended.errors.strip())) from None
 
-    def _environment(self, params: dict[str, Any], number: int, own: Path) -> dict[str, str]:
+    def _environment(self, params: Params, number: int, own: Path) -> dict[str, str]:
         inherited = {k: v for k, v in os.environ.items() if k not in self.program.variables}
         ours = self.program.environment(params, number)
         return {**inherited, **ours, "THOMAX_OUTPUT_FILE": str(own)}
@@ -56,11 +68,11 @@ class Evaluation:
         if ended.code > 0:
             raise Failure(f"the program ended with exit code {ended.code}")
 
-    def _is_printed(self, path: Path, before: Any) -> bool:
+    def _is_printed(self, path: Path, before: Stamp) -> bool:
         """Return whether the value is in the output: a file from earlier is not of this trial."""
         return self.rule.file is None and _stamp(path) in (None, before)
 
-    def _value(self, ended: Ended, path: Path, before: Any) -> float:
+    def _value(self, ended: Ended, path: Path, before: Stamp) -> float:
         if _stamp(path) not in (None, before):
             try:
                 text = path.read_text("utf-8")
@@ -80,7 +92,7 @@ class Evaluation:
         return self.rule.number(last_line(ended.output), "the last line of the output")
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> Stamp:
     """Return what changes when a file is written, or None where there is none."""
     try:
         found = path.stat()

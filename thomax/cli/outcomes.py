@@ -1,43 +1,52 @@
 """Files of outcomes: what came of many points, as CSV or JSON lines."""
 
 import difflib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from thomax.cli.numbers import number_in, whole_in
 from thomax.cli.points import RESERVED, Points
 from thomax.cli.sheets import Sheet, decoded, read_sheet
-from thomax.cli.texts import shown
+from thomax.cli.texts import json_object, shown
 from thomax.optimizer import Optimizer
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
+from thomax.types import Json, Params, ParamsLike
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What came of a trial, given by its number, or of any point, given by its params.
 
-    Beside a number, params are what was really run; `columns` are those that the row has, also
-    where its cell is empty.
+    Args:
+        where: How errors name the place of the outcome.
+        number: The number of the trial; None for a point that is given by its params.
+        value: The observed value.
+        error: Why there is no value.
+        params: The point; beside a number, what was really evaluated.
+        columns: The columns that the row has, also where its cell is empty.
     """
 
     where: str
     number: int | None
     value: float | None
     error: str | None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     columns: tuple[str, ...] = ()
 
 
 @dataclass
 class Outcomes:
-    """What a file holds: outcomes, and the count of the rows that have none yet."""
+    """What a file holds.
+
+    Args:
+        found: The outcomes.
+        blank: How many rows have no outcome yet.
+    """
 
     found: list[Outcome]
     blank: int = 0
@@ -45,7 +54,12 @@ class Outcomes:
 
 @dataclass
 class Told:
-    """What became of outcomes: the trials recorded, and how many had been recorded before."""
+    """What became of outcomes.
+
+    Args:
+        trials: The trials that were recorded.
+        before: How many outcomes had been recorded before.
+    """
 
     trials: list[Trial] = field(default_factory=list)
     before: int = 0
@@ -92,12 +106,12 @@ class _Teller:
         for trial in self._trials.values():
             if trial.state == "pending":
                 self._pending.setdefault(_identity(trial.params), []).append(trial)
-        self.chosen: list[tuple[Trial | dict[str, Any], float | None, str | None]] = []
+        self.chosen: list[tuple[Trial | Params, float | None, str | None]] = []
         self.before = 0
 
     def take(self, outcome: Outcome) -> None:
         value, error = checked_outcome(outcome.value, outcome.error)
-        target: Trial | dict[str, Any]
+        target: Trial | Params
         if outcome.number is None:
             params = self.points.complete(outcome.params)
             key = _identity(params, value, error)
@@ -113,7 +127,7 @@ class _Teller:
         else:
             self.chosen.append((target, outcome.value, outcome.error))
 
-    def _awaited(self, params: dict[str, Any]) -> Trial | dict[str, Any]:
+    def _awaited(self, params: Params) -> Trial | Params:
         """Return the first trial that waits for this point, or the point if none does."""
         waiting = self._pending.get(_identity(params), [])
         trial = next((t for t in waiting if t.number not in self._taken), None)
@@ -150,9 +164,7 @@ class _Teller:
         )
 
 
-def _identity(
-    params: Mapping[str, Any], value: float | None = None, error: str | None = None
-) -> str:
+def _identity(params: ParamsLike, value: float | None = None, error: str | None = None) -> str:
     return repr((sorted(params.items()), value, error))  # repr: True is another choice than 1
 
 
@@ -178,6 +190,10 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
 
     In a CSV file every parameter has a column of its own. Rows whose value is empty, or null,
     and which have no error are left out.
+
+    Args:
+        path: The file.
+        space: The space of the search.
     """
     kind = path.suffix.lower()
     if kind not in (".csv", ".jsonl"):
@@ -195,7 +211,7 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
     return _sheet_outcomes(read_sheet(path, known), points)
 
 
-def value_in(text: Any, where: str, failures: str) -> float:
+def value_in(text: object, where: str, failures: str) -> float:
     """Return a value as a number; nan stands for a failed evaluation.
 
     Args:
@@ -215,11 +231,12 @@ def value_in(text: Any, where: str, failures: str) -> float:
         ) from None
 
 
-def _json_outcome(where: str, row: Mapping[str, Any]) -> Outcome:
+def _json_outcome(where: str, row: Mapping[str, Json]) -> Outcome:
     number, params = row.get("number"), row.get("params", {})
-    is_whole = isinstance(number, int) and not isinstance(number, bool)
-    if not (is_whole or ("number" not in row and "params" in row)) or not isinstance(params, dict):
-        wrong = params if is_whole else row.get("number", row.get("params"))
+    whole = number if isinstance(number, int) and not isinstance(number, bool) else None
+    is_known = whole is not None or ("number" not in row and "params" in row)
+    if not is_known or not isinstance(params, dict):
+        wrong = row.get("number", row.get("params")) if whole is None else params
         raise ValueError(f"{where} needs a whole number or params, got {wrong!r}.")
     value, error = row.get("value"), row.get("error") or None
     if (value is None) == (error is None) or not isinstance(error, str | None):
@@ -227,23 +244,20 @@ def _json_outcome(where: str, row: Mapping[str, Any]) -> Outcome:
             f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
         )
     read = None if value is None else value_in(value, where, _FAILURES)
-    return Outcome(where, number, read, error, params, (*params,))
+    return Outcome(where, whole, read, error, params, (*params,))
 
 
-def _is_blank(row: Mapping[str, Any]) -> bool:
+def _is_blank(row: Mapping[str, Json]) -> bool:
     """Return whether a line waits for its value, like a row of a table with an empty cell."""
     return row.get("value", 0) in (None, "") and row.get("error") in (None, "")
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
     for line, text in enumerate(decoded(path).split("\n"), start=1):
         if not text.strip():
             continue
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
+        row = json_object(text)
+        if row is None:
             raise ValueError(f"{path}, line {line} needs a JSON object, got {text[:80]!r}.")
         yield line, row
 
@@ -314,7 +328,7 @@ def _number(where: str, text: str) -> int:
     return number
 
 
-def _params(sheet: Sheet, row: Mapping[str, str], points: Points, with_number: bool) -> Any:
+def _params(sheet: Sheet, row: Mapping[str, str], points: Points, with_number: bool) -> Params:
     """Return the row's point; beside a number, columns that are no parameters are notes."""
     own = [name for name in RESERVED if with_number or name not in points.names]
     return {

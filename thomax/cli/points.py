@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 from thomax.cli.candidates import TablePool
 from thomax.cli.texts import as_text, shown
@@ -11,6 +11,9 @@ from thomax.space.parameters import Listed, Numeric, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.spelling import nearest
+from thomax.types import Params, ParamsLike
+
+T = TypeVar("T")
 
 _SHOWN = 1e-5  # relative difference between a number and the six digits that tables show of it
 Reader = Callable[[str], float | None]  # of the number in a cell
@@ -19,6 +22,9 @@ RESERVED = ("number", "value", "error")  # columns of a table that are no parame
 
 class Points:
     """Read points of a space, or candidates of a pool, from rows of texts.
+
+    Args:
+        space: The space, or the pool.
 
     Examples:
         >>> points = Points(Space({"n": Int(1, 5)}))
@@ -34,8 +40,13 @@ class Points:
         column = space.name_column if isinstance(space, TablePool) else None
         self.name_column = None if column in (*self.names, *RESERVED) else column
 
-    def canonical(self, where: str, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the row with `name` for what the candidates' own table calls their names."""
+    def canonical(self, where: str, row: Mapping[str, T]) -> dict[str, T]:
+        """Return the row with `name` for what the candidates' own table calls their names.
+
+        Args:
+            where: How errors name the place of the row.
+            row: Values, or texts, by the names of columns.
+        """
         if self.name_column is None or self.name_column not in row:
             return dict(row)
         if "name" in row:
@@ -45,20 +56,35 @@ class Points:
             )
         return {"name" if key == self.name_column else key: cell for key, cell in row.items()}
 
-    def value(self, name: str, text: str, number: Reader) -> Any:
-        """Return the value that a cell stands for; what is none is left for checks to refuse."""
+    def value(self, name: str, text: str, number: Reader) -> object:
+        """Return the value that a cell stands for; what is none is left for checks to refuse.
+
+        Args:
+            name: The column.
+            text: The cell.
+            number: Reads the number in a cell.
+        """
         if isinstance(self.space, Pool):
             return _alike(self.space.params([0])[0].get(name), text, number)
         return _typed(self.space.parameters.get(name), text, number)
 
     def may_be_empty(self, name: str) -> bool:
-        """Return whether an empty cell is a choice; that of a conditional parameter is none."""
+        """Return whether an empty cell is a choice; that of a conditional parameter is none.
+
+        Args:
+            name: The column.
+        """
         parameters = self.space.parameters if isinstance(self.space, Space) else {}
         parameter = parameters.get(name)
         return isinstance(parameter, Listed) and "" in parameter.options and not parameter.when
 
-    def differences(self, params: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a row says otherwise than the params; columns of its own do not count."""
+    def differences(self, params: ParamsLike, row: ParamsLike) -> Params:
+        """Return what a row says otherwise than the params; columns of its own do not count.
+
+        Args:
+            params: A point.
+            row: Values by the names of columns.
+        """
         return {
             name: value
             for name, value in row.items()
@@ -66,19 +92,23 @@ class Points:
         }
 
     def complete(
-        self, row: Mapping[str, Any], columns: Collection[str] = (), rest: Mapping[str, Any] = {}
-    ) -> dict[str, Any]:
-        """Return the whole point that a row is about; `rest` is what it has no columns for.
+        self, row: ParamsLike, columns: Collection[str] = (), rest: ParamsLike | None = None
+    ) -> Params:
+        """Return the whole point that a row is about.
 
-        Of a candidate that was proposed, `rest`, only the cells that were changed count: who
-        writes another name leaves the index and the features of the row as they were.
+        Args:
+            row: Values by the names of columns.
+            columns: The columns that the table has, also where the row's cell is empty.
+            rest: The point that was proposed, if one was. It gives values to parameters without a
+                column; of a candidate, only the cells that differ from it count: who writes
+                another name leaves the index and the features of the row as they were.
         """
         if isinstance(self.space, Pool):
             return self._candidate(self.differences(rest, row) if rest else row)
-        others = {name: value for name, value in rest.items() if name not in columns}
+        others = {name: value for name, value in (rest or {}).items() if name not in columns}
         return self.space.validate(others | {**row})
 
-    def _candidate(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _candidate(self, row: ParamsLike) -> Params:
         if unknown := [name for name in row if name not in self.names]:
             raise ValueError(
                 f"Unknown column {unknown[0]!r} of a candidate: {nearest(unknown[0], self.names)}"
@@ -101,20 +131,20 @@ class Points:
         return found[0]
 
     @cached_property
-    def _candidates(self) -> list[dict[str, Any]]:
+    def _candidates(self) -> list[Params]:
         assert isinstance(self.space, Pool)
         return self.space.params(range(self.space.size))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     """Compare values of which one may have been rounded for a table."""
-    kinds = {type(value) for value in (one, other)}
-    if kinds <= {int, float} and float in kinds:
-        return math.isclose(one, other, rel_tol=_SHOWN)
+    kinds = {type(one), type(other)}
+    if isinstance(one, int | float) and isinstance(other, int | float) and bool not in kinds:
+        return one == other if kinds == {int} else math.isclose(one, other, rel_tol=_SHOWN)
     return bool(one == other) and (bool in kinds) == (kinds == {bool})
 
 
-def _typed(parameter: Parameter | None, text: str, number: Reader) -> Any:
+def _typed(parameter: Parameter | None, text: str, number: Reader) -> object:
     if isinstance(parameter, Numeric):
         found = number(text)
         return text if found is None else found  # `validate` turns 2.0 into the 2 of an Int
@@ -124,7 +154,7 @@ def _typed(parameter: Parameter | None, text: str, number: Reader) -> Any:
     return [*exact, *similar, text][0]
 
 
-def _alike(example: Any, text: str, number: Reader) -> Any:
+def _alike(example: object, text: str, number: Reader) -> object:
     """Return the value of a text in a column that has this value elsewhere."""
     if isinstance(example, bool) and text.strip().lower() in ("true", "false"):
         return text.strip().lower() == "true"
@@ -133,7 +163,7 @@ def _alike(example: Any, text: str, number: Reader) -> Any:
     return int(found) if isinstance(example, int) and found.is_integer() else found
 
 
-def _may_be_written(option: Any, text: str, number: Reader) -> bool:
+def _may_be_written(option: object, text: str, number: Reader) -> bool:
     """Return whether a table may show an option so: TRUE, or 16.0 in a column that has gaps."""
     if isinstance(option, bool):
         return as_text(option) == text.strip().lower()

@@ -6,15 +6,15 @@ import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from thomax.cli.evaluation import Evaluation
 from thomax.cli.numbers import number_in, whole_in
 from thomax.cli.points import Points
 from thomax.cli.program import Program, require_program
-from thomax.cli.settings import DEFAULTS, RULES, check_setting
+from thomax.cli.settings import DEFAULTS, RULES, Settings, check_setting
 from thomax.cli.spacefile import SpaceFile, read_space_file
-from thomax.cli.summaries import counts_text, summary
+from thomax.cli.summaries import Summary, counts_text, summary
 from thomax.cli.supervision import supervise
 from thomax.cli.texts import cell, say
 from thomax.cli.values import ValueRule
@@ -25,6 +25,18 @@ TRIALS = 50  # if neither trials nor a time limit is given
 EXAMPLES = """examples:
   thomax run space.toml -- python train.py --epochs 3
   thomax run space.toml --minimize --trials 40 --jobs 4 -- ./train lr={lr} out/{trial}"""
+
+
+class Ending(Summary):
+    """What is printed of a run that has ended.
+
+    Args:
+        stopped: Why it ended.
+        command: What to paste into a shell to evaluate the best trial again.
+    """
+
+    stopped: str
+    command: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,9 +106,9 @@ def run(options: argparse.Namespace) -> int:
         stopped, failure = supervise(optimizer, evaluation, settings, progress)
         snapshot = optimizer.snapshot()
     trials = snapshot.trials
-    found: dict[str, Any] = {"stopped": stopped, **summary(journal, snapshot)}
-    best = found["best"]
-    found["command"] = program.line(best["params"], best["number"]) if best else None
+    best = snapshot.best
+    command = None if best is None else program.line(best.params, best.number)
+    found: Ending = {"stopped": stopped, **summary(journal, snapshot), "command": command}
     code, why = _ending(found, trials, failure)
     with suppress(BrokenPipeError):  # whoever reads may be gone: how it ended stays the same
         say(json.dumps(found) if options.json else _text(found, trials, logs))
@@ -111,21 +123,21 @@ def _number(text: str) -> int | float | str:
     return text if number is None else number if whole is None else whole
 
 
-def _settings(options: argparse.Namespace, file: SpaceFile) -> dict[str, Any]:
+def _settings(options: argparse.Namespace, file: SpaceFile) -> Settings:
     """Return the settings: flags before the file, the file before the defaults."""
     flags = {name: value for name in RULES if (value := getattr(options, name, None)) is not None}
     for name, value in flags.items():
         check_setting(f"--{name.replace('_', '-')}", name, value)
-    found = {**DEFAULTS, **file.settings, **flags}
+    found = cast(Settings, {**DEFAULTS, **file.settings, **flags})  # each was checked
     if "trials" not in found and "time_limit" not in found:
         found["trials"] = TRIALS
     if "journal" not in flags:  # in the file a path is relative to the file
         written = file.settings.get("journal", file.path.with_suffix(".jsonl").name)
-        found["journal"] = file.path.parent / written
+        found["journal"] = str(file.path.parent / written)
     return found
 
 
-def _ending(found: dict[str, Any], trials: list[Trial], failure: str) -> tuple[int, str]:
+def _ending(found: Ending, trials: list[Trial], failure: str) -> tuple[int, str]:
     """Return the exit code and what it is about."""
     counts = found["counts"]
     failed = [t.error or "" for t in trials if t.state == "failed"]
@@ -151,7 +163,7 @@ _WHY = {
 }
 
 
-def _text(found: dict[str, Any], trials: list[Trial], logs: Path) -> str:
+def _text(found: Ending, trials: list[Trial], logs: Path) -> str:
     why = _WHY.get(found["stopped"])
     lines = [f"{found['journal']}: {counts_text(found['counts'])}" + (f"; {why}" if why else "")]
     if failed := [t for t in trials if t.state == "failed"]:

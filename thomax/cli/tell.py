@@ -1,7 +1,6 @@
 """`thomax tell`: record what came of a point."""
 
 import argparse
-import json
 import re
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from thomax.cli.outcomes import (
     tell_outcomes,
     value_in,
 )
-from thomax.cli.texts import say
+from thomax.cli.texts import json_object, say
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.types import Params
@@ -119,10 +118,7 @@ def _number(text: str) -> int:
 
 
 def _params(text: str) -> Params:
-    try:
-        params = json.loads(text)
-    except (ValueError, RecursionError):
-        params = None
-    if not isinstance(params, dict):
+    params = json_object(text)
+    if params is None:
         raise ValueError(f"--params needs a JSON object such as '{{\"x\": 1}}', got {text!r}.")
     return params

@@ -1,9 +1,10 @@
 """Values and tables as text."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from thomax.types import ParamsLike
+from thomax.types import Params, ParamsLike
 
 _WIDEST = 40  # characters of a cell
 
@@ -15,6 +16,23 @@ def as_text(value: object) -> str:
         value: The value of a parameter.
     """
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def json_object(text: str) -> Params | None:
+    """Return the JSON object that a text is, or None.
+
+    Args:
+        text: What was written.
+
+    Examples:
+        >>> json_object('{"x": 1}'), json_object("[1]")
+        ({'x': 1}, None)
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def harmless(text: str) -> str:

@@ -13,21 +13,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial, TrialState
 
 from thomax.space.encoding import Array
 from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.space.values import Scalar
+from thomax.types import Params, ParamsLike
 
-Point = dict[str, Any]
+Distributions = dict[str, BaseDistribution]
+Point = dict[str, Any]  # numbers, also of choices
 
 _MOST_LEVELS = 16  # of a parameter that others may depend on
 
 
-def parameter_of(distribution: Any) -> Parameter | None:
-    """Return the parameter over a distribution's internal values, or None if there is none."""
+def parameter_of(distribution: BaseDistribution) -> Parameter | None:
+    """Return the parameter over a distribution's internal values, or None if there is none.
+
+    Args:
+        distribution: A distribution of Optuna.
+    """
     d = distribution
     try:
         if isinstance(d, CategoricalDistribution):
@@ -41,13 +53,16 @@ def parameter_of(distribution: Any) -> Parameter | None:
     return None
 
 
-def latest_distributions(trials: Iterable[Any]) -> dict[str, Any]:
+def latest_distributions(trials: Iterable[FrozenTrial]) -> Distributions:
     """Return for every parameter that some trial used its newest distribution, sorted by name.
 
     Left out are distributions of a single value, which Optuna sets itself, and the few that
     thomax cannot search.
+
+    Args:
+        trials: The trials of a study.
     """
-    latest: dict[str, Any] = {}
+    latest: Distributions = {}
     for trial in sorted(trials, key=lambda t: t.number):
         latest.update(trial.distributions)
     return {
@@ -59,14 +74,26 @@ def latest_distributions(trials: Iterable[Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SpaceView:
-    """The present distributions as a space, in whose coordinates all of history is data."""
+    """The present distributions as a space, in whose coordinates all of history is data.
 
-    distributions: dict[str, Any]
+    Args:
+        distributions: Optuna's distributions by the names of parameters.
+        space: The thomax space of their internal values.
+    """
+
+    distributions: Distributions
     space: Space
 
     @classmethod
-    def of(cls, distributions: Mapping[str, Any], trials: Iterable[Any] = ()) -> "SpaceView":
-        """View distributions; the trials show which of them depend on which."""
+    def of(
+        cls, distributions: Mapping[str, BaseDistribution], trials: Iterable[FrozenTrial] = ()
+    ) -> "SpaceView":
+        """Return the view of distributions.
+
+        Args:
+            distributions: Optuna's distributions by the names of parameters.
+            trials: Trials that show which parameters depend on which.
+        """
         ordered = {name: distributions[name] for name in sorted(distributions)}
         found = {name: parameter_of(d) for name, d in ordered.items()}
         parameters = {name: p for name, p in found.items() if p is not None}
@@ -77,8 +104,12 @@ class SpaceView:
             parameters[name] = replace(parameters[name], when=when)
         return cls(ordered, Space(parameters))
 
-    def point(self, params: Mapping[str, Any]) -> Point:
-        """Return what of the params has a place in the space: absent parameters are inactive."""
+    def point(self, params: ParamsLike) -> Point:
+        """Return what of the params has a place in the space: absent parameters are inactive.
+
+        Args:
+            params: Params as Optuna's users see them.
+        """
         found = {}
         for name, distribution in self.distributions.items():
             if name in params:
@@ -88,14 +119,22 @@ class SpaceView:
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
     def inside(self, point: Point) -> Point | None:
-        """Return the point in canonical form if it could be proposed now."""
+        """Return the point in canonical form if it could be proposed now.
+
+        Args:
+            point: Internal values by the names of parameters.
+        """
         try:
             return self.space.validate(point)
         except ValueError:
             return None
 
     def rows(self, points: Sequence[Point]) -> Array:
-        """Return the places of points: 0 where inactive, outside the cube where out of range."""
+        """Return the places of points: 0 where inactive, outside the cube where out of range.
+
+        Args:
+            points: Points, which may lack parameters or lie out of range.
+        """
         x = np.zeros((len(points), self.space.dimension))
         for block in self.space.blocks:
             here = [i for i, point in enumerate(points) if block.name in point]
@@ -104,19 +143,27 @@ class SpaceView:
                 x[here, block.columns] = _placed(self.space.parameters[block.name], values)
         return x
 
-    def params(self, point: Point) -> dict[str, Any]:
-        """Return the point's values as Optuna's users see them."""
+    def params(self, point: Point) -> Params:
+        """Return the point's values as Optuna's users see them.
+
+        Args:
+            point: Internal values by the names of parameters.
+        """
         return {name: self.distributions[name].to_external_repr(v) for name, v in point.items()}
 
 
 def inferred_conditions(
     parameters: Mapping[str, Parameter], points: Sequence[Point]
-) -> dict[str, dict[str, list[Any]]]:
+) -> dict[str, dict[str, list[Scalar]]]:
     """Guess from complete trials when a parameter is used, in the form of a thomax condition.
 
     A parameter absent from some trials depends on another if each value of the other goes either
     always or never with it. Values not seen yet may go with it. Of several explanations the one
     of fewest values is taken; what contradicts a guess ends it.
+
+    Args:
+        parameters: All parameters.
+        points: The points of complete trials.
     """
     uses = {name: sum(name in point for point in points) for name in parameters}
     levels = {
@@ -140,25 +187,38 @@ def inferred_conditions(
 
 @dataclass(frozen=True)
 class PoolView:
-    """A pool of candidates as one integer parameter whose value is the candidate's row."""
+    """A pool of candidates as one integer parameter whose value is the candidate's row.
+
+    Args:
+        name: What the objective calls the parameter.
+        space: The pool.
+    """
 
     name: str
     space: Pool
 
     @property
-    def distributions(self) -> dict[str, Any]:
+    def distributions(self) -> Distributions:
         """What the objective has to ask for."""
         return {self.name: IntDistribution(0, self.space.size - 1)}
 
-    def require_same_pool(self, trials: Iterable[Any]) -> None:
-        """Refuse a study whose trials chose from another pool."""
+    def require_same_pool(self, trials: Iterable[FrozenTrial]) -> None:
+        """Refuse a study whose trials chose from another pool.
+
+        Args:
+            trials: The trials of a study.
+        """
         for trial in trials:
             used = trial.distributions.get(self.name)
             if used is not None:
                 self.require_same_distribution(used)
 
-    def require_same_distribution(self, used: Any) -> None:
-        """Refuse a parameter that does not count this pool's candidates."""
+    def require_same_distribution(self, used: BaseDistribution) -> None:
+        """Refuse a parameter that does not count this pool's candidates.
+
+        Args:
+            used: The distribution that a trial used.
+        """
         high = self.space.size - 1
         if used != IntDistribution(0, high):
             raise ValueError(
@@ -166,22 +226,38 @@ class PoolView:
                 f"one value for each candidate; got {used}: use the same pool and range."
             )
 
-    def point(self, params: Mapping[str, Any]) -> Point:
-        """Return the candidate that params name, or nothing."""
+    def point(self, params: ParamsLike) -> Point:
+        """Return the candidate that params name, or nothing.
+
+        Args:
+            params: Params as Optuna's users see them.
+        """
         index = params.get(self.name)
         is_row = isinstance(index, int) and 0 <= index < self.space.size
         return {"index": int(index)} if is_row and index is not None else {}
 
     def inside(self, point: Point) -> Point | None:
-        """Return the point: what has a place in a pool can be proposed."""
+        """Return the point: what has a place in a pool can be proposed.
+
+        Args:
+            point: The index of a candidate, in a dict.
+        """
         return point
 
     def rows(self, points: Sequence[Point]) -> np.ndarray:
-        """Return the features of candidates."""
+        """Return the features of candidates.
+
+        Args:
+            points: The indices of candidates, each in a dict.
+        """
         return self.space.at([point["index"] for point in points])
 
-    def params(self, point: Point) -> dict[str, Any]:
-        """Return the row as Optuna's users see it."""
+    def params(self, point: Point) -> Params:
+        """Return the row as Optuna's users see it.
+
+        Args:
+            point: The index of a candidate, in a dict.
+        """
         return {self.name: point["index"]}
 
 

@@ -18,30 +18,44 @@ from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import copied, python_scalar
+from thomax.types import Params, ParamsLike
+
+Config = Mapping[str, Any]  # of Tune: nested, with domains or values in it
+Options = list[Any]  # choices may be any objects
+Path = Sequence[str]  # the keys that lead to a parameter
 
 
 @dataclass(frozen=True)
 class Layout:
     """Where the params of a flat space stand in Tune's nested config, and in which form.
 
-    What a Space cannot hold it holds as whole numbers: `choices` lists the options of those that
-    stand for a position, `multiples` the unit of those that count units.
+    What a Space cannot hold is searched as whole numbers.
+
+    Args:
+        space: The flat space.
+        paths: The keys that lead to each parameter in the config.
+        choices: The options of parameters that are searched as a position in a list.
+        multiples: The unit of parameters that are searched as a number of units.
     """
 
     space: Space | Pool
-    paths: dict[str, list[Any]]
-    choices: dict[str, list[Any]] = field(default_factory=dict)
-    multiples: dict[str, Any] = field(default_factory=dict)
+    paths: dict[str, Path]
+    choices: dict[str, Options] = field(default_factory=dict)
+    multiples: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, config: Mapping[str, Any]) -> "Layout":
-        """Translate the domains of Tune and the parameters of thomax in a nested config."""
+    def read(cls, config: Config) -> "Layout":
+        """Translate the domains of Tune and the parameters of thomax in a nested config.
+
+        Args:
+            config: Tune's `param_space`.
+        """
         resolved, domains, grids = parse_spec_vars(dict(config))
         own = [(path, value) for path, value in resolved if isinstance(value, Parameter)]
         parameters: dict[str, Parameter] = {}
-        paths: dict[str, list[Any]] = {}
-        choices: dict[str, list[Any]] = {}
-        multiples: dict[str, Any] = {}
+        paths: dict[str, Path] = {}
+        choices: dict[str, Options] = {}
+        multiples: dict[str, float] = {}
         for path, value in [*own, *domains, *grids]:
             name = _checked_name(config, path, paths)
             paths[name] = list(path)
@@ -58,9 +72,13 @@ class Layout:
             )
         return cls(Space(parameters), paths, choices, multiples)
 
-    def nest(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config of flat params."""
-        config: dict[str, Any] = {}
+    def nest(self, params: ParamsLike) -> Params:
+        """Return the config of flat params.
+
+        Args:
+            params: A point of the flat space.
+        """
+        config: Params = {}
         for name, value in params.items():
             inner, (*parents, key) = config, self.paths[name]
             for parent in parents:
@@ -68,8 +86,12 @@ class Layout:
             inner[key] = self._outside(name, value)
         return config
 
-    def flatten(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the params in a config; what else is in it is none of ours."""
+    def flatten(self, config: Config) -> Params:
+        """Return the params in a config, and nothing else that is in it.
+
+        Args:
+            config: A nested config.
+        """
         params = {}
         for name, path in self.paths.items():
             inner: Any = config
@@ -104,12 +126,16 @@ class Layout:
             return round(number / unit)
         return value
 
-    def is_that_of(self, config: Mapping[str, Any]) -> bool:
-        """Say whether the domains of a config are the ones that were read before."""
+    def is_that_of(self, config: Config) -> bool:
+        """Return whether the domains of a config are the ones that were read before.
+
+        Args:
+            config: Tune's `param_space`.
+        """
         _, domains, grids = parse_spec_vars(dict(config))
         return bool(domains or grids) and Layout.read(config).describe() == self.describe()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Params:
         """Return the layout as a JSON-able dictionary; choices that are no literals are None."""
         return {
             "space": self.space.describe(),
@@ -119,8 +145,12 @@ class Layout:
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> "Layout":
-        """Rebuild the layout that `describe` described."""
+    def from_description(cls, description: ParamsLike) -> "Layout":
+        """Rebuild the layout that `describe` described.
+
+        Args:
+            description: What `describe` returned.
+        """
         space, choices = description["space"], description["choices"]
         is_whole = space["kind"] == "space" and not space["constraint"]
         if not is_whole or None in choices.values() or _holds_labels(space):
@@ -133,8 +163,12 @@ class Layout:
         return cls(rebuilt, description["paths"], options, description["multiples"])
 
 
-def own_layout(space: Space | Pool | Mapping[str, Any]) -> Layout:
-    """Read a space given to ThomaxSearch itself, where Tune merges no constants back."""
+def own_layout(space: Space | Pool | Config) -> Layout:
+    """Read a space given to ThomaxSearch itself, where Tune merges no constants back.
+
+    Args:
+        space: What ThomaxSearch was given.
+    """
     if isinstance(space, Pool):
         return Layout(space, {"index": ["index"]})
     if isinstance(space, Space):
@@ -150,8 +184,12 @@ def own_layout(space: Space | Pool | Mapping[str, Any]) -> Layout:
     return Layout.read(space)
 
 
-def refuse_conditions(config: Mapping[str, Any]) -> None:
-    """Refuse them in Tune's config: Tune would hand an inactive parameter to the trial."""
+def refuse_conditions(config: Config) -> None:
+    """Refuse conditions in Tune's config: Tune would hand an inactive parameter to the trial.
+
+    Args:
+        config: Tune's `param_space`.
+    """
     for path, value in parse_spec_vars(dict(config))[0]:
         if isinstance(value, Parameter) and value.when:
             raise ValueError(
@@ -160,11 +198,11 @@ def refuse_conditions(config: Mapping[str, Any]) -> None:
             )
 
 
-def _joined(path: Sequence[Any]) -> str:
+def _joined(path: Path) -> str:
     return "/".join(str(key) for key in path)
 
 
-def _checked_name(config: Any, path: Sequence[Any], taken: Mapping[str, Any]) -> str:
+def _checked_name(config: object, path: Path, taken: Mapping[str, Path]) -> str:
     name = _joined(path)
     if name in taken:
         raise ValueError(f"Two parameters are called {name!r}: rename one.")
@@ -178,7 +216,9 @@ def _checked_name(config: Any, path: Sequence[Any], taken: Mapping[str, Any]) ->
     return name
 
 
-def _categorical(name: str, domain: Any, choices: dict[str, list[Any]]) -> Categorical:
+def _categorical(
+    name: str, domain: sample.Categorical, choices: dict[str, Options]
+) -> Categorical:
     """Translate a choice; what a Categorical refuses is chosen by its position."""
     options = domain.categories
     if domain.is_grid():
@@ -197,16 +237,17 @@ def _categorical(name: str, domain: Any, choices: dict[str, list[Any]]) -> Categ
         return Categorical(range(len(options)))
 
 
-def _holds_domain(value: Any) -> bool:
+def _holds_domain(value: object) -> bool:
     return any(parse_spec_vars({"value": value})[1:])
 
 
-def _number(name: str, domain: Any, multiples: dict[str, Any]) -> Float | Int:
+def _number(name: str, domain: sample.Domain, multiples: dict[str, float]) -> Float | Int:
     sampler, q = domain.get_sampler(), None
     if isinstance(sampler, sample.Quantized):
         sampler, q = sampler.get_sampler(), sampler.q
     is_log = isinstance(sampler, sample.LogUniform)
-    if not is_log and not isinstance(sampler, sample.Uniform):
+    has_bounds = is_log or isinstance(sampler, sample.Uniform)
+    if not has_bounds or not isinstance(domain, sample.Float | sample.Integer):
         raise ValueError(
             f"ThomaxSearch needs bounds for {name!r}, got tune.sample_from, tune.randn or the "
             "like: use tune.uniform, tune.loguniform, tune.randint or tune.choice, or give it "
@@ -226,17 +267,17 @@ def _number(name: str, domain: Any, multiples: dict[str, Any]) -> Float | Int:
         raise ValueError(f"Parameter {name!r}: {error}") from None
 
 
-def _in_units(domain: Any, q: Any) -> tuple[int, int]:
+def _in_units(domain: sample.Float | sample.Integer, q: float) -> tuple[int, int]:
     """Return the first and the last multiple of q in the bounds, both of which are included."""
     slack = 1e-9  # 0.3 / 0.1 is a little less than 3
     return math.ceil(domain.lower / q - slack), math.floor(domain.upper / q + slack)
 
 
-def _holds_labels(space: Mapping[str, Any]) -> bool:
+def _holds_labels(space: ParamsLike) -> bool:
     return any(parameter.get("labelled") for parameter in space["parameters"])
 
 
-def _literal(value: Any) -> str | None:
+def _literal(value: object) -> str | None:
     """Return the Python literal that gives a value back, if there is one: JSON has no tuples."""
     try:
         return repr(value) if ast.literal_eval(repr(value)) == value else None

@@ -7,10 +7,9 @@ if it had never stopped.
 
 import math
 import secrets
-import threading
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from numbers import Integral
 
 try:
     import optuna
@@ -18,7 +17,10 @@ except ImportError as error:
     raise ImportError(
         "thomax.integrations.optuna needs Optuna: pip install 'thomax[optuna]'"
     ) from error
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
 
 from thomax.checks import is_whole
 from thomax.initial_design import design_length, quasi_random_point
@@ -39,10 +41,13 @@ from thomax.integrations._optuna_trials import (
 from thomax.keys import Stream, make_key, stream
 from thomax.model.data import Data
 from thomax.policies.base import Policy, PolicyFunction, as_policy
+from thomax.proposals import check_search
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.spelling import spell_checked
+from thomax.storage.locks import OwnLock
 from thomax.suggest import default_policy, suggest
+from thomax.types import Params
 from thomax.user_warnings import warn
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
@@ -52,17 +57,22 @@ _SPREAD = 4  # draws of which a worker that has given up a point takes any
 class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     """Propose the parameters of Optuna's trials by batch neural Thompson sampling.
 
-    `policy` is any policy of thomax; by default one that suits the space. The first
-    `n_startup_trials`, by default a few more than there are parameters, are quasi-random. With
-    `batch` one fit serves so many trials that are asked for before another is told.
+    Running trials of all workers are taken into account. The model learns from failed and
+    infeasible trials where not to go; pruned ones count by their last report. If the model fails,
+    the trial gets a quasi-random point, and its system attribute "thomax:fallback" says why.
 
-    With a `pool` the objective calls `trial.suggest_int("index", 0, len - 1)` (or another name,
-    `pool_parameter`) and gets the row of a candidate, whose features the model knows; parameters
-    beside it are sampled at random.
-
-    Running trials of all workers are taken into account. Failed and infeasible trials teach where
-    not to go, pruned ones count by their last report. If the model fails, the trial gets a
-    quasi-random point, and its system attribute "thomax:fallback" says why.
+    Args:
+        policy: How points are proposed; by default a policy that suits the space.
+        n_startup_trials: The number of quasi-random trials at the beginning, by default a few more
+            than there are parameters.
+        pool: Candidates to choose from. The objective calls `trial.suggest_int("index", 0, len -
+            1)` and gets the row of a candidate, whose features the model knows; other parameters
+            are drawn at random.
+        pool_parameter: What the objective calls the row of a candidate.
+        batch: How many trials one fit serves, if they are asked for before another value is told.
+        seed: A whole number that makes the proposals reproducible; random if it is left out.
+        search: How the scores of the policy are maximised.
+        warn_independent_sampling: Whether to warn of parameters that are drawn at random.
 
     Examples:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -85,10 +95,9 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         search: Search | None = None,
         warn_independent_sampling: bool = True,
     ) -> None:
+        check_search("ThomaxSampler", search)
         if pool is not None and not isinstance(pool, Pool):
             raise TypeError(f"ThomaxSampler needs pool to be a Pool, got {pool!r}: use Pool(...).")
-        if search is not None and not isinstance(search, Search):
-            raise TypeError(f"ThomaxSampler needs search to be a Search, got {search!r}.")
         if n_startup_trials is not None:
             n_startup_trials = _whole("n_startup_trials", n_startup_trials, least=0)
         self.policy = None if policy is None else as_policy(policy, "ThomaxSampler")
@@ -100,23 +109,23 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         self.search = search
         self.warn_independent_sampling = warn_independent_sampling
         self._pool_view = None if pool is None else PoolView(pool_parameter, pool)
-        self._ahead: tuple[Any, list[Point]] = (None, [])  # a batch's points not yet asked for
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._ahead: tuple[object, list[Point]] = (None, [])  # a batch's points not yet asked for
+        self._own = OwnLock()
 
     def reseed_rng(self) -> None:
         """Draw a new seed: Optuna calls this before each trial that runs in a thread."""
-        with self._lock:
+        with self._own.lock:
             self.seed = secrets.randbits(32)
 
-    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        """Return the newest distribution of every parameter that any trial has used."""
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """Return the newest distribution of every parameter that any trial has used.
+
+        Args:
+            study: The study.
+            trial: The trial that is about to begin.
+        """
         trials = read_trials(study)
         if self._pool_view is None:
             return latest_distributions(trials)
@@ -124,19 +133,36 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         return {n: d for n, d in self._pool_view.distributions.items() if not d.single()}
 
     def sample_relative(
-        self, study: Any, trial: Any, search_space: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Propose a value for every parameter of the search space."""
+        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> Params:
+        """Propose a value for every parameter of the search space.
+
+        Args:
+            study: The study.
+            trial: The trial that is about to begin.
+            search_space: The distributions that `infer_relative_search_space` returned.
+        """
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        with self._lock:
+        with self._own.lock:
             return self._claim(study, trial, search_space)
 
     def sample_independent(
-        self, study: Any, trial: Any, param_name: str, param_distribution: Any
-    ) -> Any:
-        """Draw one parameter at random: one that the model cannot know yet."""
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> object:
+        """Draw one parameter at random: one that the model cannot know yet.
+
+        Args:
+            study: The study.
+            trial: The running trial.
+            param_name: The parameter.
+            param_distribution: Its distribution.
+        """
         self._raise_error_if_multi_objective(study)
         if self._pool_view is not None and param_name == self._pool_view.name:
             self._pool_view.require_same_distribution(param_distribution)
@@ -147,7 +173,9 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         sampler = RandomSampler(seed=int(rng.integers(2**32)))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
-    def _claim(self, study: Any, trial: Any, search_space: Mapping[str, Any]) -> dict[str, Any]:
+    def _claim(
+        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> Params:
         """Publish a proposal, and another one while a second worker has published the same.
 
         Who looks after having published cannot miss a proposal published before: of two equal
@@ -158,7 +186,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         view = self._pool_view or SpaceView.of(search_space, trials)
         history = history_of(study, trials, view, trial.number)
         rng = stream(make_key(self.seed, trial.number), Stream.OPTUNA_CHOICE)
-        params: dict[str, Any] = {}
+        params: Params = {}
         for attempt in range(_ATTEMPTS):
             # Once every point has been proposed, all may be proposed again.
             exhausted = _is_exhausted(view, history)
@@ -176,8 +204,8 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
 
     def _point(
         self,
-        study: Any,
-        trial: Any,
+        study: Study,
+        trial: FrozenTrial,
         view: View,
         history: History,
         exclude: list[Point],
@@ -247,7 +275,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
             raise RuntimeError("the search found no new point")
         return [_own(view, point) for point in found]
 
-    def _warn_of_independent_sampling(self, study: Any, trial: Any, name: str) -> None:
+    def _warn_of_independent_sampling(self, study: Study, trial: FrozenTrial, name: str) -> None:
         space = self.infer_relative_search_space(study, trial)
         view = self._pool_view or (SpaceView.of(space) if space else None)
         if view is None or trial.number < design_length(self.n_startup_trials, view.space):
@@ -271,8 +299,10 @@ def _own(view: View, point: Point) -> Point:
     return {"index": point["index"]} if isinstance(view, PoolView) else point
 
 
-def _whole(name: str, value: Any, least: int | None = None) -> int:
-    if not is_whole(value, -math.inf if least is None else least):
+def _whole(name: str, value: object, least: int | None = None) -> int:
+    if not isinstance(value, Integral) or not is_whole(
+        value, -math.inf if least is None else least
+    ):
         bound = "" if least is None else f" >= {least}"
         raise ValueError(f"ThomaxSampler needs {name} to be a whole number{bound}, got {value!r}.")
     return int(value)

@@ -25,11 +25,23 @@ except ImportError as error:
     raise ImportError(
         "thomax.integrations.optuna_studies needs Optuna: pip install 'thomax[optuna]'"
     ) from error
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
 
-from thomax.integrations._optuna_space import inferred_conditions
-from thomax.integrations._optuna_trials import is_feasible, observed_value, pending_params
+from thomax.integrations._optuna_space import Distributions, inferred_conditions
+from thomax.integrations._optuna_trials import (
+    direction_of,
+    is_feasible,
+    observed_value,
+    pending_params,
+)
 from thomax.optimizer import Optimizer
 from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
@@ -38,6 +50,7 @@ from thomax.space.values import Scalar
 from thomax.spelling import spell_checked
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial
+from thomax.types import Json, Params
 from thomax.user_warnings import warn
 
 _SPACE = "thomax:space"
@@ -55,16 +68,20 @@ _STATES = {
 @spell_checked
 def to_study(
     source: Optimizer | str | os.PathLike[str],
-    study: Any = None,
+    study: Study | None = None,
     *,
-    storage: Any = None,
+    storage: str | BaseStorage | None = None,
     study_name: str | None = None,
-) -> Any:
+) -> Study:
     """Copy the trials of an optimiser, or of a journal file, into an Optuna study.
 
-    Without a `study` one is created in `storage`, or continued if it exists under this name (by
-    default the journal's). Copying again adds what is new, also to a study that `from_study` has
-    read. A journal is read, not locked: it may be in use.
+    Copying again adds what is new, also to a study that `from_study` has read.
+
+    Args:
+        source: An Optimizer, or the path of a journal, which is read without locking it.
+        study: The study to copy to; by default one is created, or continued if it exists.
+        storage: The storage of a study that is created, as for `optuna.create_study`.
+        study_name: The name of a study that is created; by default that of the journal.
 
     Examples:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -96,13 +113,14 @@ def to_study(
     return study
 
 
-def from_study(study: Any, **options: Any) -> Optimizer:
+def from_study(study: Study, **options: Any) -> Optimizer:
     """Return an optimiser that knows the trials of an Optuna study.
 
-    `options` are those of Optimizer. Unless they hold a `space` it is the one that `to_study`
-    described, else the widest that the trials used, with conditions guessed from which parameters
-    they used together; choices that are no texts, numbers, bools or None get labels, as in
-    `Categorical({"(64, 64)": (64, 64)})`. With a `journal` the trials are written to it.
+    Args:
+        study: A study with one objective.
+        **options: Arguments of Optimizer. Without `space` it is the one that `to_study` described,
+            else the widest that the trials used, with conditions guessed from which parameters
+            they used together. With a `journal` the trials are written to it.
 
     Examples:
         >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -118,7 +136,7 @@ def from_study(study: Any, **options: Any) -> Optimizer:
         )
     trials = sorted(study.get_trials(deepcopy=False), key=lambda t: t.number)
     space = options.pop("space", None) or _space_of(study, trials)
-    optimizer = Optimizer(space, direction=study.direction.name.lower(), **options)
+    optimizer = Optimizer(space, direction=direction_of(study), **options)
     if optimizer.trials:
         optimizer.close()
         raise ValueError(
@@ -140,7 +158,7 @@ def from_study(study: Any, **options: Any) -> Optimizer:
 # To Optuna
 
 
-def _require_same_search(study: Any, run: Snapshot) -> None:
+def _require_same_search(study: Study, run: Snapshot) -> None:
     directions = [d.name.lower() for d in study.directions]
     if directions != [run.direction]:
         raise ValueError(f"to_study needs a study to {run.direction}, got {directions}.")
@@ -152,8 +170,8 @@ def _require_same_search(study: Any, run: Snapshot) -> None:
 
 
 def _compared(
-    present: list[Any], ours: Mapping[int, Any], study_name: str
-) -> tuple[list[int], dict[int, Any]]:
+    present: list[FrozenTrial], ours: Mapping[int, FrozenTrial], study_name: str
+) -> tuple[list[int], dict[int, FrozenTrial]]:
     """Return the numbers that a study lacks, and its running trials that have ended since.
 
     A trial that has another number there, or none because it was Optuna's first, is known by its
@@ -162,11 +180,11 @@ def _compared(
     numbered = {t.user_attrs[_NUMBER]: t for t in present if _NUMBER in t.user_attrs}
     unclaimed = Counter(map(_content, present))
     lacking: list[int] = []
-    ended: dict[int, Any] = {}
+    ended: dict[int, FrozenTrial] = {}
     for number, trial in ours.items():
-        there: Any = numbered.get(number)
+        there = numbered.get(number)
         same_point = there is not None and _marks(there) == _marks(trial)
-        if same_point and not there.state.is_finished():
+        if there is not None and same_point and not there.state.is_finished():
             unclaimed[_content(there)] -= 1
             if trial.state.is_finished():
                 ended[number] = there
@@ -183,28 +201,34 @@ def _compared(
     return lacking, ended
 
 
-def _content(trial: Any) -> tuple[Any, ...]:
+def _content(trial: FrozenTrial) -> tuple[tuple[str, ...], bool, float | None]:
     """Return what is learnt from a trial."""
     finished = trial.state.is_finished()
     value = observed_value(trial) if finished else math.nan
     return _marks(trial), finished, None if math.isnan(value) else value
 
 
-def _marks(trial: Any) -> tuple[str, ...]:
+def _marks(trial: FrozenTrial) -> tuple[str, ...]:
     """Return params as text; steps of a grid may differ in their last digit."""
     params = sorted(trial.params.items())
     return tuple(f"{n}={v:.12g}" if isinstance(v, float) else f"{n}={v!r}" for n, v in params)
 
 
-def distributions(description: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Optuna's distributions of a space or pool that is described."""
+def distributions(description: Mapping[str, Json]) -> Distributions:
+    """Return Optuna's distributions of a space or pool that is described.
+
+    Args:
+        description: The description of a space or a pool.
+    """
     if description["kind"] == "pool":
-        return {"index": IntDistribution(0, description["size"] - 1)}
+        size = description["size"]
+        assert isinstance(size, int)
+        return {"index": IntDistribution(0, size - 1)}
     space = Space.from_description(description)
     return {name: _distribution(name, p) for name, p in space.parameters.items()}
 
 
-def _distribution(name: str, parameter: Parameter) -> Any:
+def _distribution(name: str, parameter: Parameter) -> BaseDistribution:
     p = parameter
     if isinstance(p, Float):
         return FloatDistribution(p.low, p.high, log=p.log, step=p.step)
@@ -219,7 +243,7 @@ def _distribution(name: str, parameter: Parameter) -> Any:
     return CategoricalDistribution(choices)
 
 
-def _frozen(trial: Trial, known: Mapping[str, Any]) -> Any:
+def _frozen(trial: Trial, known: Mapping[str, BaseDistribution]) -> FrozenTrial:
     used = {name: d for name, d in known.items() if name in trial.params}
     shown = {name: v for name, v in trial.params.items() if name not in used}  # of a pool
     return optuna.trial.create_trial(
@@ -231,7 +255,7 @@ def _frozen(trial: Trial, known: Mapping[str, Any]) -> Any:
     )
 
 
-def _finish(study: Any, known: Any, trial: Trial) -> None:
+def _finish(study: Study, known: FrozenTrial, trial: Trial) -> None:
     """Write the end of a trial that was pending when it was copied."""
     if trial.state == "pending":
         return
@@ -249,7 +273,7 @@ def _remarks(trial: Trial) -> dict[str, str]:
 # From Optuna
 
 
-def _space_of(study: Any, trials: list[Any]) -> Space:
+def _space_of(study: Study, trials: list[FrozenTrial]) -> Space:
     """Return the space that was exported, or the smallest that holds all trials."""
     description = study.user_attrs.get(_SPACE)
     if description is None:
@@ -267,8 +291,8 @@ def _space_of(study: Any, trials: list[Any]) -> Space:
     return Space.from_description(description)
 
 
-def _inferred_space(trials: list[Any]) -> Space:
-    used: dict[str, list[Any]] = {}
+def _inferred_space(trials: list[FrozenTrial]) -> Space:
+    used: dict[str, list[BaseDistribution]] = {}
     for trial in trials:
         for name, distribution in trial.distributions.items():
             used.setdefault(name, []).append(distribution)
@@ -285,7 +309,7 @@ def _inferred_space(trials: list[Any]) -> Space:
     return Space(parameters)
 
 
-def _widest(name: str, distributions: list[Any]) -> Parameter:
+def _widest(name: str, distributions: list[BaseDistribution]) -> Parameter:
     """Return a parameter that holds every value of these distributions."""
     kinds = {type(d) for d in distributions}
     if len(kinds) > 1:
@@ -294,29 +318,32 @@ def _widest(name: str, distributions: list[Any]) -> Parameter:
             f"{sorted(kind.__name__ for kind in kinds)}: pass a space without it."
         )
     if kinds == {CategoricalDistribution}:
-        return _choices([c for d in distributions for c in d.choices])
-    low, high = min(d.low for d in distributions), max(d.high for d in distributions)
+        listed = [d for d in distributions if isinstance(d, CategoricalDistribution)]
+        return _choices([c for d in listed for c in d.choices])
+    ranges = [d for d in distributions if isinstance(d, FloatDistribution | IntDistribution)]
+    low, high = min(d.low for d in ranges), max(d.high for d in ranges)
     if low == high:
         return Categorical([low])
-    log = all(d.log for d in distributions)
-    same_grid = len({(d.low, d.step) for d in distributions}) == 1
-    step = distributions[0].step if same_grid else None
+    log = all(d.log for d in ranges)
+    same_grid = len({(d.low, d.step) for d in ranges}) == 1
+    step = ranges[0].step if same_grid else None
     if kinds == {IntDistribution}:
-        return Int(low, high, log=log, step=step or 1)
+        return Int(int(low), int(high), log=log, step=int(step or 1))
     return Float(low, high, log=log, step=step)
 
 
-def _choices(choices: list[Any]) -> Categorical:
+def _choices(choices: list[object]) -> Categorical:
     """Return a parameter of these choices; those of a kind that a journal cannot hold get labels.
 
     Optuna only warns of tuples and other objects.
     """
-    if all(isinstance(choice, Scalar) for choice in choices):
-        return Categorical([*dict.fromkeys(choices)])
+    plain = [choice for choice in choices if isinstance(choice, Scalar)]
+    if len(plain) == len(choices):
+        return Categorical([*dict.fromkeys(plain)])
     return Categorical({repr(choice): choice for choice in choices})
 
 
-def _copy_or_refuse(optimizer: Optimizer, trial: Any) -> str | None:
+def _copy_or_refuse(optimizer: Optimizer, trial: FrozenTrial) -> str | None:
     """Copy a trial, or say why it does not fit the space."""
     try:
         params = _fitting(optimizer.space, trial)
@@ -336,7 +363,7 @@ def _copy_or_refuse(optimizer: Optimizer, trial: Any) -> str | None:
     return None
 
 
-def _fitting(space: Space | Pool, trial: Any) -> dict[str, Any]:
+def _fitting(space: Space | Pool, trial: FrozenTrial) -> Params:
     """Return the point of a trial, or raise.
 
     What was proposed or enqueued but never asked for by the objective is no part of a result;
@@ -353,7 +380,7 @@ def _fitting(space: Space | Pool, trial: Any) -> dict[str, Any]:
     return space.validate(points[-1])
 
 
-def _why_failed(trial: Any) -> str:
+def _why_failed(trial: FrozenTrial) -> str:
     if not is_feasible(trial):
         return "infeasible"
     return str(trial.user_attrs.get(_ERROR, f"Optuna's trial was {trial.state.name}"))

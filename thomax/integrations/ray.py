@@ -7,19 +7,21 @@ Tried with Ray 2.60.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
+from thomax.proposals import Initial
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import python_scalar
 from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
+from thomax.types import Params, ParamsLike
 from thomax.user_warnings import warn
 
 try:
@@ -29,7 +31,7 @@ except ImportError as error:
     raise ImportError(
         "thomax.integrations.ray needs Ray Tune: pip install 'thomax[ray]'"
     ) from error
-from thomax.integrations._ray_space import Layout, own_layout, refuse_conditions
+from thomax.integrations._ray_space import Config, Layout, own_layout, refuse_conditions
 
 FORMAT = "thomax-ray-search"
 VERSION = 1
@@ -39,11 +41,22 @@ _DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {"max": "maximize", "m
 class ThomaxSearch(Searcher):  # type: ignore[misc]
     """Let Tune evaluate what thomax proposes.
 
-    Without `space` it takes the domains of Tune's `param_space`. A dict of thomax parameters or
-    of Tune's domains may be nested: a condition (`when`) then names the other parameter by its
-    keys joined with "/". `points_to_evaluate` come first, as configs. A trial that raises, or
-    whose metric is missing, NaN or infinite, counts as failed. `save` writes JSON that a new
-    ThomaxSearch restores; only a policy must be given to it again.
+    A trial that raises, or whose metric is missing, NaN or infinite, counts as failed. `save`
+    writes JSON that a new ThomaxSearch restores; only a policy must be given to it again.
+
+    Args:
+        space: What is searched: a Space, a Pool, or a dict of thomax parameters or of Tune's
+            domains, which may be nested. A condition (`when`) then names the other parameter by
+            its keys joined with "/". By default the domains of Tune's `param_space`.
+        metric: The result to optimise; by default that of TuneConfig.
+        mode: "max" or "min"; by default that of TuneConfig.
+        policy: How points are proposed; by default a policy that suits the space.
+        seed: A whole number that makes the proposals reproducible; random if it is left out.
+        points_to_evaluate: Configs to evaluate first.
+        initial: The number of quasi-random points before the policy takes over, or "uncertainty",
+            as for Optimizer.
+        search: How the scores of the policy are maximised.
+        allow_repeats: Whether a finite space may propose a point again.
 
     Examples:
         >>> from ray import tune
@@ -63,13 +76,13 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
     @spell_checked
     def __init__(
         self,
-        space: Space | Pool | Mapping[str, Any] | None = None,
+        space: Space | Pool | Config | None = None,
         metric: str | None = None,
         mode: str | None = None,
         policy: Policy | PolicyFunction | None = None,
         seed: int | None = None,
-        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
-        initial: int | Literal["uncertainty"] | None = None,
+        points_to_evaluate: Sequence[Config] | None = None,
+        initial: Initial = None,
         search: Search | None = None,
         allow_repeats: bool = False,
     ) -> None:
@@ -82,7 +95,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         self._points = list(points_to_evaluate or ())
         self._layout = None if space is None else own_layout(space)
         self._optimizer: Optimizer | None = None
-        self._queue: list[dict[str, Any]] = []  # what is left of the points, as params
+        self._queue: list[Params] = []  # what is left of the points, as params
         self._numbers: dict[str, int] = {}  # of unfinished trials, by Tune's ids
         self._reported: dict[str, float] = {}  # their latest values
         self._start_if_complete()
@@ -100,9 +113,15 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         return self._optimizer
 
     def set_search_properties(
-        self, metric: str | None, mode: str | None, config: dict[str, Any], **_: Any
+        self, metric: str | None, mode: str | None, config: Config, **_: object
     ) -> bool:
-        """Take over what the Tuner was given; return whether its space is the one searched."""
+        """Take over what the Tuner was given; return whether its space is the one searched.
+
+        Args:
+            metric: The metric that Tune was given.
+            mode: The mode that Tune was given.
+            config: Tune's `param_space`.
+        """
         self._metric = _agreed("metric", self._metric, metric)
         self._mode = _agreed("mode", self._mode, mode)
         if self._layout is not None:
@@ -114,8 +133,13 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         self._start_if_complete()
         return True
 
-    def suggest(self, trial_id: str) -> Any:
-        """Return the config of a new trial, or FINISHED when a finite space has no more."""
+    # Tune declares a dict or None here, and knows FINISHED all the same.
+    def suggest(self, trial_id: str) -> Params | str:  # type: ignore[override]
+        """Return the config of a new trial, or FINISHED when a finite space has no more.
+
+        Args:
+            trial_id: What Tune calls the trial.
+        """
         optimizer, layout = self.optimizer, self._known_layout()
         if self._queue:
             optimizer.enqueue(self._queue.pop(0))
@@ -125,16 +149,27 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         self._numbers[trial_id] = asked[0].number
         return layout.nest(asked[0].params)
 
-    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
-        """Remember the latest value: schedulers stop paused trials without repeating it."""
+    def on_trial_result(self, trial_id: str, result: Config) -> None:
+        """Remember the latest value: schedulers stop paused trials without repeating it.
+
+        Args:
+            trial_id: What Tune calls the trial.
+            result: What the trial has reported.
+        """
         value = python_scalar(result.get(self.metric))
         if trial_id in self._numbers and isinstance(value, int | float) and math.isfinite(value):
             self._reported[trial_id] = float(value)
 
     def on_trial_complete(
-        self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False
+        self, trial_id: str, result: Config | None = None, error: bool = False
     ) -> None:
-        """Tell the optimiser how a trial ended; ignore ids it does not know."""
+        """Tell the optimiser how a trial ended; ignore ids it does not know.
+
+        Args:
+            trial_id: What Tune calls the trial.
+            result: The last report of the trial.
+            error: Whether the trial raised an error.
+        """
         number = self._numbers.pop(trial_id, None)
         reported = self._reported.pop(trial_id, None)
         if number is None:
@@ -149,13 +184,21 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
 
     def add_evaluated_point(
         self,
-        parameters: Mapping[str, Any],
+        parameters: Config,
         value: float | None,
         error: bool = False,
         pruned: bool = False,
         intermediate_values: Sequence[float] | None = None,
     ) -> None:
-        """Tell the optimiser about a config that was evaluated elsewhere."""
+        """Tell the optimiser about a config that was evaluated elsewhere.
+
+        Args:
+            parameters: The config.
+            value: The value of the metric.
+            error: Whether the evaluation raised an error.
+            pruned: Whether the evaluation was stopped early; its value counts all the same.
+            intermediate_values: Earlier values, which are not used.
+        """
         optimizer, point = self.optimizer, self._known_layout().flatten(parameters)
         if error:  # whatever value came before it
             optimizer.tell(point, error="the trial raised an error")
@@ -163,11 +206,19 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
             optimizer.tell(point, value)
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the whole search as JSON, except its policy."""
+        """Write the whole search as JSON, except its policy.
+
+        Args:
+            checkpoint_path: The file to write.
+        """
         Path(checkpoint_path).write_text(json.dumps(self._state(), allow_nan=False), "utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Continue the search that `save` wrote, also on an instance without a space."""
+        """Continue the search that `save` wrote, also on an instance without a space.
+
+        Args:
+            checkpoint_path: A file that `save` wrote.
+        """
         state = _read_state(Path(checkpoint_path))
         if self._layout is None:
             self._layout = Layout.from_description(state["layout"])
@@ -195,7 +246,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         assert self._layout is not None, "an optimiser is made from a layout"
         return self._layout
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> Params:
         optimizer, search = self.optimizer, self._settings["search"]
         return {
             "format": FORMAT,
@@ -214,7 +265,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
             "reported": self._reported,
         }
 
-    def _load(self, state: Mapping[str, Any]) -> None:
+    def _load(self, state: ParamsLike) -> None:
         """Rebuild the optimiser: the same trials under the same numbers propose the same."""
         self._metric, self._mode = state["metric"], state["mode"]
         search = state["settings"]["search"]
@@ -232,12 +283,12 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
                 self._optimizer.drop(asked)
 
 
-def _saved(optimizer: Optimizer, trial: Trial) -> dict[str, Any]:
+def _saved(optimizer: Optimizer, trial: Trial) -> Params:
     own = replace(trial, params=optimizer.space.with_labels(trial.params))
     return asdict(own)
 
 
-def _read_state(path: Path) -> dict[str, Any]:
+def _read_state(path: Path) -> Params:
     try:
         state = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError:  # Tune copies it to the storage, and may be killed meanwhile
@@ -263,7 +314,7 @@ def _warn_about_objects(layout: Layout) -> None:
             )
 
 
-def _agreed(what: str, own: Any, tunes: Any) -> Any:
+def _agreed(what: str, own: str | None, tunes: str | None) -> str | None:
     if own and tunes and own != tunes:
         raise ValueError(
             f"ThomaxSearch was given {what} {own!r}, and Tune {tunes!r}: give it once."

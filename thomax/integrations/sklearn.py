@@ -7,22 +7,28 @@ from the scores of those before. Tried with scikit-learn 1.9.
 import copy
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from thomax.checks import is_whole
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
+from thomax.proposals import Initial
+from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
+from thomax.types import Array, Params
 from thomax.user_warnings import warn
 
 try:
+    from sklearn.base import BaseEstimator
     from sklearn.exceptions import FitFailedWarning
+    from sklearn.model_selection import BaseCrossValidator
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.utils import check_random_state
 except ImportError as error:
@@ -30,17 +36,41 @@ except ImportError as error:
         "thomax.integrations.sklearn needs scikit-learn: pip install 'thomax[sklearn]'"
     ) from error
 
+Results = dict[str, Any]  # of scikit-learn: arrays by the names of columns
+Scoring = str | Callable[..., Any] | Sequence[str] | Mapping[str, Any] | None
+Split = tuple[np.ndarray, np.ndarray]  # the rows to train on, and those to test on
+Folds: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
 _ALL_FAILED = re.compile(r"All the \d+ fits failed")
 
 
 class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
     """Search an estimator's parameters by cross-validation, `batch` candidates at a time.
 
-    Used like GridSearchCV, with a thomax space instead of a grid; `n_jobs` fits the candidates of
-    a batch, and their folds, in parallel. All batches see the same folds. Of several scores
-    `metric` names the one to maximise; without it, it is the one named by `refit`. Candidates
-    that cannot be fitted are told to the optimiser as failed. Once fitted, `optimizer_` holds the
-    trials, in the order of `cv_results_`.
+    Used like GridSearchCV, with a thomax space instead of a grid. All batches see the same folds.
+    Candidates that cannot be fitted are told to the optimiser as failed. Once fitted, `optimizer_`
+    holds the trials, in the order of `cv_results_`.
+
+    Args:
+        estimator: The estimator whose parameters are searched.
+        space: A Space, or a dict of thomax parameters by the estimator's names for them.
+        n_trials: The number of candidates in all.
+        batch: The number of candidates that are chosen together, and fitted in parallel if
+            `n_jobs` allows.
+        policy: How candidates are proposed; by default a policy that suits the space.
+        initial: The number of quasi-random candidates before the policy takes over, or
+            "uncertainty", as for Optimizer.
+        metric: The score to maximise, of several; by default the one named by `refit`.
+        random_state: The seed of the proposals, as scikit-learn takes it.
+        scoring: The score or scores, as for GridSearchCV.
+        n_jobs: The number of parallel fits, as for GridSearchCV.
+        refit: Whether to fit the best candidate on all data, or by which score, as for
+            GridSearchCV.
+        cv: The folds, as for GridSearchCV.
+        verbose: How much is printed, as for GridSearchCV.
+        pre_dispatch: The number of fits that are dispatched ahead, as for GridSearchCV.
+        error_score: The score of a failed fit, or "raise", as for GridSearchCV.
+        return_train_score: Whether `cv_results_` holds scores on the training folds, as for
+            GridSearchCV.
 
     Examples:
         >>> from sklearn.datasets import load_iris
@@ -57,22 +87,22 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
     @spell_checked
     def __init__(
         self,
-        estimator: Any,
-        space: Space | Mapping[str, Any],
+        estimator: BaseEstimator,
+        space: Space | Mapping[str, Parameter],
         *,
         n_trials: int = 32,
         batch: int = 4,
         policy: Policy | PolicyFunction | None = None,
-        initial: int | Literal["uncertainty"] | None = None,
+        initial: Initial = None,
         metric: str | None = None,
-        random_state: Any = None,
-        scoring: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+        scoring: Scoring = None,
         n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
+        refit: bool | str | Callable[[Results], int] = True,
+        cv: Folds = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        error_score: Any = np.nan,
+        error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
     ) -> None:
         super().__init__(
@@ -94,12 +124,12 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.metric = metric
         self.random_state = random_state
 
-    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], **_: Any) -> None:
+    def _run_search(self, evaluate_candidates: Callable[..., Results], **_: object) -> None:
         """Ask, evaluate, tell, until the trials are used up or a finite space is."""
         optimizer = self._new_optimizer()
         folds = _SameFolds(self._checked_cv_orig)
-        self._unfitted: dict[int, dict[str, Any]] = {}
-        results: dict[str, Any] = {}
+        self._unfitted: dict[int, Params] = {}
+        results: Results = {}
         failure: Exception | None = None
         while (left := self.n_trials - len(optimizer.trials)) > 0:
             trials = optimizer.ask(min(self.batch, left))
@@ -138,10 +168,10 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         if not callable(self.scoring):  # before anything is fitted
             several = isinstance(self.scoring, list | tuple | set | dict)
             self._score_name([*self.scoring] if several else ["score"])
-        seed = self.random_state
-        if not is_whole(seed):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        return Optimizer(space, copy.deepcopy(self.policy), seed=int(seed), initial=self.initial)
+        state = self.random_state
+        whole = state if isinstance(state, Integral) and is_whole(state) else None
+        seed = check_random_state(state).randint(2**31 - 1) if whole is None else int(whole)
+        return Optimizer(space, copy.deepcopy(self.policy), seed=seed, initial=self.initial)
 
     def _score_name(self, names: Sequence[str]) -> str:
         """Choose the score to maximise, of those that scikit-learn computes."""
@@ -156,7 +186,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         return wanted
 
     def _tell_scores(
-        self, optimizer: Optimizer, trials: Sequence[Trial], results: Mapping[str, Any]
+        self, optimizer: Optimizer, trials: Sequence[Trial], results: Results
     ) -> None:
         prefix = "mean_test_"
         names = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
@@ -185,11 +215,11 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _format_results(
         self,
-        candidate_params: Sequence[dict[str, Any]],
+        candidate_params: Sequence[Params],
         n_splits: int,
-        out: Sequence[dict[str, Any]],
-        more_results: Any = None,
-    ) -> dict[str, Any]:
+        out: Sequence[Results],
+        more_results: Results | None = None,
+    ) -> Results:
         """Put the candidates that scikit-learn forgot back into their places."""
         self._formatted = candidate_params, n_splits, out, more_results
         candidates, rows = [*candidate_params], [*out]
@@ -197,19 +227,17 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
             candidates.insert(number, params)
             place = number * n_splits
             rows[place:place] = [_failed_row(out[0], self.error_score)] * n_splits
-        formatted: dict[str, Any] = super()._format_results(
-            candidates, n_splits, rows, more_results
-        )
+        formatted: Results = super()._format_results(candidates, n_splits, rows, more_results)
         return formatted
 
-    def _add_unfitted_at_the_end(self, results: dict[str, Any]) -> None:
+    def _add_unfitted_at_the_end(self, results: Results) -> None:
         # `fit` keeps this very dictionary, so it is changed in place.
         if max(self._unfitted, default=-1) >= len(results["params"]):
             results.update(self._format_results(*self._formatted))
         del self._unfitted, self._formatted
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {**super().__getstate__()}
+    def __getstate__(self) -> dict[str, object]:
+        state: dict[str, object] = {**super().__getstate__()}
         state.pop("_formatted", None)
         return state
 
@@ -217,18 +245,18 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
 class _SameFolds:
     """Split once: a splitter that draws folds at random would draw others for each batch."""
 
-    def __init__(self, cv: Any) -> None:
+    def __init__(self, cv: BaseCrossValidator) -> None:
         self._cv = cv
-        self._folds: list[Any] | None = None
+        self._folds: list[Split] | None = None
 
-    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
+    def split(self, X: Array, y: "Array | None" = None, **params: object) -> list[Split]:
         """Return the folds of the first call."""
         if self._folds is None:
             self._folds = list(self._cv.split(X, y, **params))
         return self._folds
 
 
-def _failed_row(row: Mapping[str, Any], error_score: float) -> dict[str, Any]:
+def _failed_row(row: Results, error_score: float | str) -> Results:
     """Return what scikit-learn notes of a failed fit, with the scores that another one has."""
     failed = {**row, "fit_time": math.nan, "score_time": math.nan}
     for key in failed.keys() & {"test_scores", "train_scores"}:

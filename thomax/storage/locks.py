@@ -14,6 +14,7 @@ import os
 import stat
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextvars import ContextVar
 from importlib import import_module
@@ -33,6 +34,23 @@ with contextlib.suppress(ImportError):
     fcntl = import_module("fcntl")
 with contextlib.suppress(ImportError):
     msvcrt = import_module("msvcrt")
+
+
+class OwnLock:
+    """Hold a `lock` that is new, and free, in every copy of its owner and in every forked child.
+
+    A thread that holds it has no part in the child, and would never release it there.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        _own_locks.add(self)
+
+    def __reduce__(self) -> "tuple[type[OwnLock], tuple[()]]":
+        return OwnLock, ()
+
+
+_own_locks: "weakref.WeakSet[OwnLock]" = weakref.WeakSet()
 
 
 class JournalInUseError(RuntimeError):
@@ -247,6 +265,8 @@ def _forget_in_child() -> None:
             os.close(claim.fd)
         claim.fd = None
     _claims.clear()
+    for own in [*_own_locks]:
+        own.lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

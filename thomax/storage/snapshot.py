@@ -19,6 +19,7 @@ from thomax.types import Json
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from thomax.model.data import Data
     from thomax.policies.base import Policy
@@ -167,6 +168,23 @@ class Snapshot:
                 "Only a known space encodes points: give the optimiser, not its path."
             )
         return encoded(self.space, [t.params for t in trials])
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return all trials as a pandas DataFrame, a column for each parameter.
+
+        A parameter called like another column gets the prefix "params.".
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
+        rows = []
+        for t in self.trials:
+            own = {"value": t.value, "state": t.state, "error": t.error}
+            taken = {"number", *own}
+            params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
+            rows.append({"number": t.number, **params, **own})
+        return pd.DataFrame(rows)
 
 
 def batches_of(records: Iterable[Record]) -> Batches:
