@@ -27,6 +27,7 @@ class Points:
         space: The space, or the pool.
 
     Examples:
+        >>> from thomax import Int
         >>> points = Points(Space({"n": Int(1, 5)}))
         >>> points.value("n", "2", float)
         2.0
