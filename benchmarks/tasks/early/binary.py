@@ -39,7 +39,7 @@ def bits_of(params: Params) -> Bits:
         >>> bits_of({"b1": True, "b2": False}).tolist()
         [1, 0]
     """
-    return np.array([*params.values()], dtype=np.int64)
+    return np.array([params[f"b{i + 1}"] for i in range(len(params))], dtype=np.int64)
 
 
 def all_bits(n: int) -> Bits:
@@ -131,7 +131,8 @@ def pests(n: int, seed: int) -> Problem:
 
     def judge(params: Params) -> float:
         pests, cost, left = np.full(_PATHS, 0.2), 0.0, power.copy()
-        for i, choice in enumerate(params.values()):
+        for i in range(n):
+            choice = params[f"stage{i + 1}"]
             pests = np.minimum(pests * (1 + growth[:, i]) + 0.03, 1.0)
             if choice != "none":
                 j = _PESTICIDES.index(choice) - 1

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from benchmarks.tasks.problem import Params, Problem, exact
 from benchmarks.tasks.surrogates import Trees, tabulated
@@ -47,7 +48,10 @@ def score(model: Any, data: Parts, *, loss: bool = False) -> float:
     """
     x, y, x_test, y_test = data
     with warnings.catch_warnings(action="ignore"):  # few iterations are meant
-        model.fit(x, y)
+        try:
+            model.fit(x, y)
+        except (ValueError, np.linalg.LinAlgError):  # infinite weights, say
+            return -_WORST_LOSS if loss else -1.0
         if not loss:
             value = float(model.score(x_test, y_test))
             return max(value, -1.0) if np.isfinite(value) else -1.0
@@ -277,12 +281,14 @@ def _spaces() -> dict[str, tuple[Space, Build, str, bool]]:
             "components": Int(2, 30),
         }), _svm, "cancer", False),
         "forest_cancer": (Space({
-            "n_estimators": Int(2, 30), **_tree_parameters(), "ccp_alpha": Float(1e-5, 1e-1, log=True),
-            "criterion": Categorical(["gini", "entropy"]), "bootstrap": Bool(),
+            "n_estimators": Int(2, 30), **_tree_parameters(), "bootstrap": Bool(),
+            "ccp_alpha": Float(1e-5, 1e-1, log=True),
+            "criterion": Categorical(["gini", "entropy"]),
         }), _forest, "cancer", True),
         "boost_wine": (Space({
-            "n_estimators": Int(2, 25), **_tree_parameters(), "learning_rate": Float(1e-2, 1, log=True),
-            "subsample": Float(0.2, 1), "criterion": Categorical(["friedman_mse", "squared_error"]),
+            "n_estimators": Int(2, 25), **_tree_parameters(), "subsample": Float(0.2, 1),
+            "learning_rate": Float(1e-2, 1, log=True),
+            "criterion": Categorical(["friedman_mse", "squared_error"]),
         }), _boosting, "wine", True),
         "elastic_diabetes": (Space({
             "scaling": Categorical(["none", "standard", "range", "robust"]),
@@ -318,8 +324,9 @@ def kernel_diabetes(seed: int) -> Problem:
     x, y = x[order[:260]], y[order[:260]]
     train, test = np.arange(110), np.arange(110, 260)
     names = [f"scale{i + 1}" for i in range(x.shape[1])]
+    threads = ThreadpoolController()
 
-    def judge(params: Params) -> float:
+    def r2(params: Params) -> float:
         z = x * np.array([params[name] for name in names])
         squares = np.sum(z**2, axis=1)
         away = np.maximum(squares[:, None] + squares[train] - 2 * z @ z[train].T, 0.0)
@@ -328,6 +335,10 @@ def kernel_diabetes(seed: int) -> Problem:
         ridge = k[train] + params["alpha"] * np.eye(len(train))
         predicted = centre + k[test] @ np.linalg.solve(ridge, y[train] - centre)
         return 1 - float(np.mean((predicted - y[test]) ** 2)) / float(y[test].var())
+
+    def judge(params: Params) -> float:
+        with threads.limit(limits=1):  # small matrices: threads would wait for each other
+            return r2(params)
 
     scales: dict[str, Parameter] = {name: Float(1e-3, 3, log=True) for name in names}
     others: dict[str, Parameter] = {"alpha": Float(1e-3, 1e2, log=True), "smooth": Bool()}
