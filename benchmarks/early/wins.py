@@ -155,7 +155,8 @@ class Field:
 
 
 def _win(a: float, b: float) -> float:
-    if abs(a - b) <= _EQUAL * max(abs(a), abs(b)) or a == b:
+    both = math.isfinite(a) and math.isfinite(b)  # nothing told yet is minus infinity
+    if a == b or (both and abs(a - b) <= _EQUAL * max(abs(a), abs(b))):
         return 0.5
     return float(a > b)
 

@@ -1,7 +1,7 @@
 """What a benchmark optimises: a space, an objective to maximise, and what is known about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Problem:
     data: str = ""
     starts: Callable[[int], list[Params]] | None = None
     activation: Activation = "relu"
-    best: Params | None = None
+    best: Params | None = field(default=None, compare=False)  # a dict has no hash
 
 
 def exact(
