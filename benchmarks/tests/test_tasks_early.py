@@ -5,6 +5,8 @@ Sealed tasks are looked at in a handful of random points only.
 
 import hashlib
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -345,3 +347,9 @@ def test_a_run_of_an_early_task_can_be_repeated(tmp_path):
     assert once["values"] == again["values"]
     assert once["starts"] == 0
     assert len(once["values"]) == 12
+
+
+def test_naming_the_suites_imports_no_package_of_theirs():
+    code = "import sys, benchmarks.early.suites; print(sorted({'sklearn'} & sys.modules.keys()))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
