@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.suggest import Policy
 
 Number = float | Callable[[int], float]
 

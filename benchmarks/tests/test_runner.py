@@ -217,7 +217,7 @@ def test_a_record_keeps_the_best_values_and_forgets_the_others(tmp_path):
 def test_without_starts_our_first_points_are_those_of_a_user():
     free = replace(PROBLEM, initial=0)
     found = perform(Run("bowl", "auto@2", 3, 4), free)
-    seed = int(runner._generator(3, runner._OPTIMISER).integers(2**31))
+    seed = int(runner._generator(3, runner.OPTIMISER).integers(2**31))
     with Optimizer(SPACE, seed=seed) as user:
         mine = []
         for _ in range(4):

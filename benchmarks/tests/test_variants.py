@@ -6,7 +6,7 @@ from benchmarks.methods import parse_method
 from benchmarks.runner import Run
 from benchmarks.variants import Schedule, parse_settings
 from thomax import Float, Pool, Space, STOBNTSLinear
-from thomax.search.maximise import Search
+from thomax.search.settings import Search
 from thomax.suggest import default_policy
 
 SPACE = Space({f"x{i}": Float(0, 1) for i in range(6)})
