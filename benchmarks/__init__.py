@@ -4,6 +4,7 @@ tasks     what is optimised: functions, controllers, models to tune, pools of ca
 rivals    other libraries' optimisers behind one interface
 paper     the paper's figures and claims
 compare   how all methods compare on suites of tasks
+early     how they compare along the run, from the first evaluations on
 runner    runs a method on a task, repeatable and resumable; `methods` names them
 
 `python -m benchmarks --help` runs experiments; `ask`, `draws`, `failures`, `initial`, `scale` and

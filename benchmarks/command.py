@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compare.command import add_arguments as add_compare_arguments
+from benchmarks.early.command import add_arguments as add_early_arguments
 from benchmarks.methods import parse_method
 from benchmarks.paper import exploration
 from benchmarks.paper.claims import findings, table
@@ -62,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         epilog="Example: python -m benchmarks compare --suite report --batch 4 --workers 2",
     )
     add_compare_arguments(compare, _positive)
+    early = commands.add_parser(
+        "early",
+        help="compare methods after 8, 16, 32 and 64 evaluations and at the end",
+        epilog="Example: python -m benchmarks early --methods auto optuna-gp --own-starts",
+    )
+    add_early_arguments(early, _positive)
     document = commands.add_parser("document", help="write the page of figures and verdicts")
     _add_folder(document)
     document.add_argument("--output", type=Path, default=Path("docs/research/reproduction.md"))

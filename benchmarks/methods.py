@@ -1,23 +1,25 @@
 """The methods that benchmarks compare, by short names such as `sto-paper:8x64@4`.
 
-NAME[-CONFIGURATION][:NETWORK][@BATCH]
+NAME[-CONFIGURATION][+SETTING=VALUE]...[:NETWORK][@BATCH]
 
 name            sto, linear, ensemble, gp-ts, gp-ucb, neural-ucb, neural-ts, random, sobol,
                 auto (what `Optimizer` takes by itself), one of `ABLATIONS`, or a rival of
                 `benchmarks.rivals`, which has neither configuration nor network
 configuration   nothing (our defaults), paper, released (sto and linear), scaled (the paper's,
                 on standardised targets: ensemble, neural-ucb, neural-ts)
+settings        of auto only, such as +beta=0.2<30+initial=5: see `benchmarks.variants`
 network         LxM: L hidden layers of width M; cnnM: one convolution and one dense layer
 batch           how many points an iteration has; 1 if left out
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmarks.paper.released import released_linear, released_sto
 from benchmarks.rivals import RIVALS
+from benchmarks.variants import Variant, parse_settings
 from thomax.model.networks import CNN, MLP
 from thomax.policies.base import Policy
 from thomax.policies.ensemble import DeepEnsemble
@@ -31,7 +33,8 @@ from thomax.space.space import Space
 from thomax.suggest import default_policy
 
 _PATTERN = re.compile(
-    r"(?P<method>[a-z0-9-]+?)(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
+    r"(?P<method>[a-z0-9-]+?)(?P<settings>(\+[a-z_]+=[a-z0-9.,<-]+)*)"
+    r"(:((?P<depth>\d+)x(?P<width>\d+)|cnn(?P<channels>\d+)))?(@(?P<batch>\d+))?"
 )
 _OURS: dict[str, type[STOBNTS] | type[STOBNTSLinear]] = {"sto": STOBNTS, "linear": STOBNTSLinear}
 _MAKERS: dict[str, Callable[[], Policy]] = {
@@ -93,6 +96,12 @@ class Method:
     depth: int | None = None
     width: int | None = None
     channels: int | None = None
+    variant: Variant = field(default=Variant(), repr=False)
+
+    @property
+    def initial(self) -> int | None:
+        """How many points of its own the method begins with; None leaves it to the optimiser."""
+        return 0 if self.name == "random" else self.variant.initial
 
     def policy(self, space: Space | Pool, activation: str | None = None) -> Policy:
         """Return the policy for a space, with the network the name asks for.
@@ -115,7 +124,7 @@ class Method:
             return _MAKERS[self.name]()
         usual: Any = default_policy(space)
         if self.name == "auto":
-            return usual
+            return self.variant.policy(usual, space)
         return _OURS[self.name](beta=usual.beta, warp_targets=usual.warp_targets)
 
     def search(self, space: Space | Pool | None = None) -> Search:
@@ -124,7 +133,9 @@ class Method:
             return ABLATIONS[self.name](space)[1]
         if self.name.endswith(("-paper", "-scaled")):
             return Search.paper()
-        return _RELEASED_SEARCH if self.name.endswith("-released") else Search()
+        if self.name.endswith("-released"):
+            return _RELEASED_SEARCH
+        return self.variant.search(Search(), space)
 
     def _network(self, usual: Any, activation: str | None) -> Any:
         if self.channels is not None:
@@ -150,7 +161,7 @@ def parse_method(text: str) -> Method:
     match = _PATTERN.fullmatch(text)
     if match is None or match["method"] not in (*NAMES, *RIVALS):
         raise ValueError(
-            "A method is NAME[-CONFIGURATION][:NETWORK][@BATCH] with one of "
+            "A method is NAME[-CONFIGURATION][+SETTING=VALUE][:NETWORK][@BATCH] with one of "
             f"{', '.join((*NAMES, *RIVALS))}; got {text!r}."
         )
     numbers = {k: None if match[k] is None else int(match[k]) for k in ("depth", "width")}
@@ -160,4 +171,7 @@ def parse_method(text: str) -> Method:
         raise ValueError(f"A method needs sizes of at least 1, got {text!r}.")
     if match["method"] in RIVALS and (channels or numbers["depth"]):
         raise ValueError(f"A method that is not ours has no network of ours, got {text!r}.")
-    return Method(match["method"], batch, numbers["depth"], numbers["width"], channels)
+    if match["settings"] and match["method"] != "auto":
+        raise ValueError(f"Settings are of auto, such as auto+beta=0.2<30; got {text!r}.")
+    variant = parse_settings(match["settings"])
+    return Method(match["method"], batch, numbers["depth"], numbers["width"], channels, variant)

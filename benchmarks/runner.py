@@ -1,5 +1,8 @@
 """Run methods on tasks: same starts for all, every run repeatable, resumable after a kill.
 
+A problem with `initial=0` has no starts: then every method takes its own first points, which count
+as evaluations like all others.
+
 A finished run is one JSON line in `<folder>/<task>.jsonl`; a run under way has a journal of its
 own in `<folder>/unfinished/`, which the next start continues; rivals have none and start anew.
 The seeds of the starting points, of the objective's noise and of the optimiser are independent of
@@ -25,6 +28,7 @@ from tqdm import tqdm
 from benchmarks.methods import Method, parse_method
 from benchmarks.rivals import RIVALS, Session, make_rival, version
 from benchmarks.tasks.problem import Params, Problem
+from benchmarks.tasks.sealed.registry import refuse_sealed
 from thomax.keys import make_key, stream
 from thomax.optimizer import Optimizer
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
@@ -49,7 +53,7 @@ class Run:
     @property
     def name(self) -> str:
         """A name for files."""
-        safe = self.method.replace(":", "_").replace("@", "_b")
+        safe = self.method.replace(":", "_").replace("@", "_b").replace("<", "_until")
         return f"{self.task}-{safe}-{self.iterations}-{self.seed}"
 
 
@@ -92,7 +96,9 @@ def _optimizer(
     if method.name in RIVALS:
         return Session(make_rival(method.name, space, own_seed), space)
     policy, search = method.policy(space, problem.activation), method.search(space)
-    return Optimizer(space, policy, seed=own_seed, initial=0, search=search, journal=journal)
+    has_starts = problem.initial > 0 or problem.starts is not None
+    initial = 0 if has_starts else method.initial
+    return Optimizer(space, policy, seed=own_seed, initial=initial, search=search, journal=journal)
 
 
 def _missing(run: Run, method: Method, optimizer: Optimizer | Session, starts: int) -> int:
@@ -153,9 +159,20 @@ def _evaluate(problem: Problem, params: Params, seed: int, number: int) -> float
 
 
 def run_all(
-    runs: Iterable[Run], folder: Path, make: TaskMaker, *, workers: int = 1, progress: bool = True
+    runs: Iterable[Run],
+    folder: Path,
+    make: TaskMaker,
+    *,
+    workers: int = 1,
+    progress: bool = True,
+    unseal: bool = False,
 ) -> None:
-    """Perform the runs that have no record yet, and append their records."""
+    """Perform the runs that have no record yet, and append their records.
+
+    Sealed tasks are refused unless they are to be unsealed.
+    """
+    runs = [*runs]
+    refuse_sealed((run.task for run in runs), unseal=unseal)
     done = finished(folder)
     missing = [run for run in runs if run not in done]
     with tqdm(total=len(missing), disable=not progress, unit="run") as bar:

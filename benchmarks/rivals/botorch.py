@@ -31,6 +31,7 @@ Params = dict[str, Any]
 Array = NDArray[np.float64]
 
 _FEWEST = 2  # observations that a model needs
+_DESIGN = 5  # random points where nothing is told before the first ask, as many as Ax takes
 _RESTARTS, _RAW_SAMPLES = 10, 512  # of BoTorch's tutorials
 _AT_ONCE = 512  # candidates: with their samples they fit into the cache
 _MOST_LISTED = 100_000  # points of a finite space that are searched one by one
@@ -67,18 +68,21 @@ class Modelled:
         torch.set_num_threads(1)
         self._points = _points(space)
         self._seed, self._asks, self._propose = seed, 0, propose
+        self._fewest = _FEWEST
         self._told: list[tuple[Params, float | None]] = []
         self._pending: list[Params] = []
 
     def ask(self, n: int) -> list[Params]:
         """Propose n points at once; the same history gets the same answer."""
+        if not self._asks and not self._told:
+            self._fewest = _DESIGN
         self._asks += 1
         seed = [self._seed, self._asks]
         seen = [*[params for params, _ in self._told], *self._pending]
         choices = self._points.left(seen)
         n = n if choices is None else min(n, len(choices))
         y = filled([value for _, value in self._told])
-        if n == 0 or len(y) < _FEWEST:
+        if n == 0 or len(y) < self._fewest:
             found = self._points.random(np.random.default_rng(seed), n, seen)
         else:
             with seeded(*seed):

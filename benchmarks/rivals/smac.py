@@ -1,6 +1,7 @@
 """SMAC's HyperparameterOptimizationFacade, asked and told; it minimises.
 
-The shared starting points take the place of its own initial design. Listed and stepped parameters
+Starting points that are told take the place of its own initial design: ten points for each
+parameter, at most a quarter of the trials, here of 100. Listed and stepped parameters
 are levels 0, 1, ... in its space.
 """
 
@@ -17,37 +18,49 @@ from thomax.space.space import Space
 Params = dict[str, Any]
 
 _MANY = 10**6  # trials that SMAC may count on: how many there will be decides the caller
+_PER_PARAMETER, _LONGEST = 10, 25  # points of its own design
 
 
 class Smac:
     """Ask and tell SMAC, whose files are gone with it."""
 
     def __init__(self, space: Space | Pool, seed: int) -> None:
-        from smac import HyperparameterOptimizationFacade as Facade
-        from smac import Scenario
-
         assert isinstance(space, Space)
         self._space = space
         self._configurations = _configuration_space(space, seed)
         self._pending: list[tuple[Params, Any]] = []
         self._costs: list[float] = []
+        self._seed = seed
+        self._facade: Any = None  # until it is known whether starting points are told
+
+    def _started(self, design: int) -> Any:
+        """Return SMAC, made at the first call with a design of its own of so many points."""
+        if self._facade is None:
+            self._facade = self._make(design)
+        return self._facade
+
+    def _make(self, design: int) -> Any:
+        from smac import HyperparameterOptimizationFacade as Facade
+        from smac import Scenario
+
         folder = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         logging.getLogger("smac").setLevel(logging.ERROR)
         scenario = Scenario(
-            self._configurations, deterministic=True, n_trials=_MANY, seed=seed,
+            self._configurations, deterministic=True, n_trials=_MANY, seed=self._seed,
             output_directory=folder,
         )  # fmt: skip
-        self._facade = Facade(
+        return Facade(
             scenario,
             lambda config, seed: 0.0,  # never called: values are told
-            initial_design=Facade.get_initial_design(scenario, n_configs=0),
+            initial_design=Facade.get_initial_design(scenario, n_configs=design),
             logging_level=False,
         )
 
     def ask(self, n: int) -> list[Params]:
         """Ask for n configurations without telling in between."""
-        infos = [self._facade.ask() for _ in range(n)]
+        own = min(_LONGEST, _PER_PARAMETER * len(self._space.parameters))
+        infos = [self._started(own).ask() for _ in range(n)]
         found = [(self._params(info.config), info) for info in infos]
         self._pending += found
         return [params for params, _ in found]
@@ -61,7 +74,7 @@ class Smac:
         # A crash has no cost in SMAC's model but the worst so far: infinity breaks its encoder.
         cost = max(self._costs, default=0.0) if value is None else -value
         self._costs.append(cost)
-        self._facade.tell(self._info(params), TrialValue(cost, status=status), save=False)
+        self._started(0).tell(self._info(params), TrialValue(cost, status=status), save=False)
 
     def _info(self, params: Params) -> Any:
         from ConfigSpace import Configuration

@@ -69,7 +69,11 @@ class TrustRegion:
 
 
 class Turbo:
-    """Ask and tell TuRBO-1; a restart takes as many random points as there were starts."""
+    """Ask and tell TuRBO-1; a restart takes as many random points as there were starts.
+
+    Where nothing was told before the first ask it begins, as BoTorch's tutorial does, with two
+    points for each dimension.
+    """
 
     def __init__(self, space: Space | Pool, seed: int) -> None:
         import torch
@@ -101,7 +105,7 @@ class Turbo:
 
     def _take_in_batch(self) -> None:
         if self._asks == 0:
-            self._starts = max(len(self._told), 2)
+            self._starts = max(len(self._told), 2) if self._told else 2 * self._dimension
         values = [-math.inf if v is None else v for v in self._batch]
         self._batch = []
         if self._region is not None and values:

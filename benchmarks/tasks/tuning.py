@@ -31,10 +31,10 @@ CLASSES = 10
 
 def svm(seed: int) -> Problem:
     """Tune a support vector machine for digits; the seed has no influence."""
-    _require_sklearn("svm")
+    require_sklearn("svm")
     from sklearn.svm import SVC
 
-    x, y, x_test, y_test = _parts("digits", 100, 1797)
+    x, y, x_test, y_test = parts("digits", 100, 1797)
 
     def judge(params: Params) -> float:
         return float(SVC(**params).fit(x, y).score(x_test, y_test))
@@ -51,10 +51,10 @@ def svm(seed: int) -> Problem:
 
 def trees(seed: int) -> Problem:
     """Tune gradient boosting for diabetes; the seed has no influence."""
-    _require_sklearn("trees")
+    require_sklearn("trees")
     from sklearn.ensemble import GradientBoostingRegressor
 
-    x, y, x_test, y_test = _parts("diabetes", 300, 442)
+    x, y, x_test, y_test = parts("diabetes", 300, 442)
 
     def judge(params: Params) -> float:
         model = GradientBoostingRegressor(**params, random_state=0)
@@ -74,11 +74,11 @@ def trees(seed: int) -> Problem:
 
 def mlp(seed: int) -> Problem:
     """Tune a small network for breast cancer; the seed has no influence."""
-    _require_sklearn("mlp")
+    require_sklearn("mlp")
     from sklearn.metrics import log_loss
     from sklearn.neural_network import MLPClassifier
 
-    x, y, x_test, y_test = _parts("breast_cancer", 200, 569)
+    x, y, x_test, y_test = parts("breast_cancer", 200, 569)
 
     def judge(params: Params) -> float:
         hidden = (params["units"],) * params["layers"]
@@ -101,10 +101,10 @@ def mlp(seed: int) -> Problem:
 
 def neighbours(seed: int) -> Problem:
     """Tune nearest neighbours for diabetes; the seed has no influence."""
-    _require_sklearn("neighbours")
+    require_sklearn("neighbours")
     from sklearn.neighbors import KNeighborsRegressor
 
-    x, y, x_test, y_test = _parts("diabetes", 250, 442)
+    x, y, x_test, y_test = parts("diabetes", 250, 442)
     names = [f"w{i + 1}" for i in range(x.shape[1])]
 
     def judge(params: Params) -> float:
@@ -123,11 +123,11 @@ def neighbours(seed: int) -> Problem:
 
 def extra_trees(seed: int) -> Problem:
     """Tune extremely random trees for wine; the seed has no influence."""
-    _require_sklearn("extra_trees")
+    require_sklearn("extra_trees")
     from sklearn.ensemble import ExtraTreesClassifier
     from sklearn.metrics import log_loss
 
-    x, y, x_test, y_test = _parts("wine", 60, 178)
+    x, y, x_test, y_test = parts("wine", 60, 178)
 
     def judge(params: Params) -> float:
         model = ExtraTreesClassifier(**params, random_state=0).fit(x, y)
@@ -147,13 +147,13 @@ def extra_trees(seed: int) -> Problem:
 
 def digits(seed: int) -> Problem:
     """Find the image with the largest log-odds of the class `seed % 10`."""
-    _require_sklearn("digits")
+    require_sklearn("digits")
     scores = _log_odds()[:, seed % CLASSES]
 
     def judge(params: Params) -> float:
         return float(scores[params["index"]])
 
-    x = _parts("digits", 0, 1797)[2]
+    x = parts("digits", 0, 1797)[2]
     return _problem("digits", Pool(x), judge, "digits of scikit-learn", float(scores.max()))
 
 
@@ -164,7 +164,7 @@ def _problem(
 
 
 @lru_cache
-def _parts(name: str, train: int, end: int) -> Parts:
+def parts(name: str, train: int, end: int) -> Parts:
     """Return a data set in a fixed random order: inputs and targets to learn from, then to test.
 
     Inputs are standardised by the whole data set.
@@ -185,13 +185,13 @@ def _log_odds() -> Array:
     from scipy.special import logsumexp
     from sklearn.linear_model import LogisticRegression
 
-    _, _, x, y = _parts("digits", 0, 1797)
+    _, _, x, y = parts("digits", 0, 1797)
     z = LogisticRegression(C=0.1, max_iter=1000).fit(x, y).decision_function(x)
     others = [logsumexp(np.delete(z, c, axis=1), axis=1) for c in range(CLASSES)]
     return z - np.stack(others, axis=1)
 
 
-def _require_sklearn(task: str) -> None:
+def require_sklearn(task: str) -> None:
     """Say in one sentence that scikit-learn is missing."""
     try:
         import sklearn.svm  # noqa: F401

@@ -395,3 +395,35 @@ def test_records_of_rivals_are_json(tmp_path):
     run_all([Run("bowl", "optuna-cmaes", 0, 2)], tmp_path, make_bowl, progress=False)
     (line,) = (tmp_path / "bowl.jsonl").read_text().splitlines()
     assert json.loads(line)["package"].startswith("optuna ")
+
+
+@pytest.mark.parametrize(("name", "design"), [("botorch-qlognei", 5), ("botorch-turbo", 4)])
+def test_without_starts_botorch_begins_with_random_points(name, design, monkeypatch):
+    """The model takes over after five points, as in Ax, or two for each dimension (TuRBO)."""
+    from benchmarks.rivals import botorch, turbo
+
+    fitted = []
+    for module in (botorch, turbo):
+        fit = module.fitted
+        monkeypatch.setattr(
+            module,
+            "fitted",
+            lambda x, y, fit=fit, **parts: fitted.append(len(y)) or fit(x, y, **parts),
+        )
+    plane = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
+    rival = made(name, plane)
+    for _ in range(design + 1):
+        (point,) = rival.ask(1)
+        rival.tell(point, -(point["x"] ** 2) - point["y"])
+    assert fitted == [design]
+
+
+def test_without_starts_smac_begins_with_its_own_design():
+    plane = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
+    rivals = made("smac", plane), made("smac", plane)
+    told(rivals[1], plane)
+    points = [rival.ask(4) for rival in rivals]
+    assert [len(p) for p in points] == [4, 4]
+    assert points[0] != points[1]
+    designs = [rival._facade._initial_design._n_configs for rival in rivals]
+    assert designs == [20, 0]

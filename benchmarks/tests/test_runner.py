@@ -212,3 +212,26 @@ def test_a_record_keeps_the_best_values_and_forgets_the_others(tmp_path):
     (read,) = records(tmp_path)
     assert read["values"] == [None, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0]
     np.testing.assert_array_equal(best_by_evaluation(read), best_by_evaluation(record))
+
+
+def test_without_starts_our_first_points_are_those_of_a_user():
+    free = replace(PROBLEM, initial=0)
+    found = perform(Run("bowl", "auto@2", 3, 4), free)
+    seed = int(runner._generator(3, runner.OPTIMISER).integers(2**31))
+    with Optimizer(SPACE, seed=seed) as user:
+        mine = []
+        for _ in range(4):
+            for trial in user.ask(2):
+                value = runner._evaluate(PROBLEM, trial.params, 3, trial.number)
+                mine.append(float(f"{user.tell(trial, value).value:.7g}"))
+    assert found["starts"] == 0
+    assert found["values"] == mine
+
+
+def test_a_name_says_how_many_first_points_there_are():
+    free = replace(PROBLEM, initial=0)
+    few, many = (perform(Run("bowl", f"auto+initial={n}", 0, 8), free)["values"] for n in (3, 8))
+    assert few[:3] == many[:3]
+    assert few[3:] != many[3:]
+    starts = [perform(Run("bowl", f"auto+initial={n}", 0, 1), PROBLEM) for n in (3, 8)]
+    assert starts[0]["values"] == starts[1]["values"]  # common starts come before all
