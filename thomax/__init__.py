@@ -4,7 +4,7 @@ Names are imported when they are first used: JAX takes a second, and the command
 without.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib import metadata
+
         return metadata.version("thomax")
     for module, names in _HOMES.items():
         if name in names.split():

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from thomax.checks import is_whole
 from thomax.keys import Stream, make_key, stream
 from thomax.model.padding import pad, padded_size
-from thomax.model.posterior import variance
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -132,6 +131,8 @@ def most_uncertain_point(
     Returns:
         The point, or None where there are no others.
     """
+    from thomax.model.posterior import variance  # SciPy, which other first points do without
+
     rng = stream(make_key(seed, number), Stream.INITIAL_DESIGN)
     known = space.encode(before) if before else np.zeros((0, *space.shape))
     if isinstance(space, Pool):

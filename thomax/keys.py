@@ -5,16 +5,15 @@ else one key is used for is told apart by `Stream`. Streams come from NumPy: dra
 Gaussians costs a few milliseconds and, unlike `jax.random` under `vmap`, no compilation.
 """
 
+import sys
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from thomax.compilation import own_settings
-from thomax.types import Array
+if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
+    import jax
 
 Key: TypeAlias = "int | Sequence[int] | np.ndarray | jax.Array"
 
@@ -79,10 +78,7 @@ def as_keys(key: Key) -> tuple[np.ndarray, bool]:
     Args:
         key: An integer seed, one key (2,), a batch of keys (B, 2), or keys of JAX.
     """
-    with own_settings():
-        if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-            key = jax.random.key_data(key)
-        words = np.asarray(key)
+    words = _words_of_jax(key) if "jax" in sys.modules else np.asarray(key)
     if words.dtype.kind not in "ui":
         raise TypeError(f"A key must hold integers, got {words.dtype}: use thomax.make_key(seed).")
     if words.ndim == 0:
@@ -93,6 +89,19 @@ def as_keys(key: Key) -> tuple[np.ndarray, bool]:
             "use thomax.make_key(seed) or thomax.make_keys(seed, batch)."
         )
     return np.atleast_2d(words).astype(np.uint64), words.ndim == 1
+
+
+def _words_of_jax(key: Key) -> np.ndarray:
+    """Return the words of a key that may be JAX's; there are none where JAX is not imported."""
+    import jax
+    import jax.numpy as jnp
+
+    from thomax.compilation import own_settings
+
+    with own_settings():
+        if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+            key = jax.random.key_data(key)
+        return np.asarray(key)
 
 
 def stream(key: np.ndarray, purpose: int) -> np.random.Generator:
@@ -118,35 +127,3 @@ def normals(keys: np.ndarray, size: int, purpose: int) -> np.ndarray:
         purpose: As for `stream`.
     """
     return np.stack([stream(k, purpose).standard_normal(size, np.float32) for k in keys])
-
-
-def noise_words(keys: np.ndarray, purpose: int) -> np.ndarray:
-    """Return two 32-bit words for every key, (B, 2): the seeds of `white_noise`.
-
-    Args:
-        keys: The keys, (B, 2).
-        purpose: As for `stream`.
-    """
-    return np.stack([stream(k, purpose).integers(2**32, size=2, dtype=np.uint32) for k in keys])
-
-
-def white_noise(words: Array, x: Array) -> Array:
-    """Return a standard normal for every point: a pure function of a key's words and of x.
-
-    Threefry folds the bits of one coordinate after another into the key. It has no gradient.
-
-    Args:
-        words: Two 32-bit words from `noise_words`, (2,).
-        x: Points (N, ...).
-    """
-    flat = jax.lax.stop_gradient(x.reshape(len(x), -1)).astype(jnp.float32)
-    bits = jax.lax.bitcast_convert_type(jnp.where(flat == 0, 0.0, flat), jnp.uint32)  # -0 is 0
-    key = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
-
-    def fold(keys: jax.Array, column: jax.Array) -> tuple[jax.Array, None]:
-        return jax.vmap(jax.random.fold_in)(keys, column), None
-
-    keys = jax.lax.scan(fold, jnp.broadcast_to(key, len(x)), bits.T)[0]
-    # Box-Muller, from 24 bits of each word, which is what float32 holds.
-    u = ((jax.random.key_data(keys) >> 8).astype(jnp.float32) + 0.5) / 2**24
-    return jnp.sqrt(-2 * jnp.log(u[:, 0])) * jnp.cos(2 * jnp.pi * u[:, 1])

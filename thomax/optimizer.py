@@ -19,7 +19,6 @@ from thomax.checks import is_whole
 from thomax.initial_design import design_length
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
-from thomax.model.draws import in_units
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import Initial, Proposer, check_search
 from thomax.search.settings import Search
@@ -37,7 +36,6 @@ from thomax.storage.outcomes import MISSING, checked_outcome
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial, ranked
-from thomax.suggest import belief_policy, default_policy, shows_noise
 from thomax.types import ParamsLike
 from thomax.user_warnings import warn
 from thomax.workers import AnyExecutor, Objective, own_params
@@ -99,8 +97,7 @@ class Optimizer:
             )
         check_search("Optimizer", search)
         self.space = as_space(space)
-        given = default_policy(self.space) if policy is None else policy
-        self.policy = as_policy(given, "Optimizer")
+        self._policy = None if policy is None else as_policy(policy, "Optimizer")
         self.direction = direction
         design_length(initial, self.space)  # refuses what is no length
         self._initial = initial
@@ -193,6 +190,19 @@ class Optimizer:
         if self._built.count != len(self._records):
             self._built = EncodedHistory(self.space, self._records)
         return self._built
+
+    @property
+    def policy(self) -> Policy:
+        """How points are proposed: the policy that was given, or the one that suits the space."""
+        if self._policy is None:  # importing JAX takes long, and the first points do without
+            from thomax.suggest import default_policy
+
+            self._policy = default_policy(self.space)
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy | PolicyFunction) -> None:
+        self._policy = as_policy(policy, "Optimizer")
 
     @property
     def trials(self) -> list[Trial]:
@@ -332,6 +342,9 @@ class Optimizer:
         posterior mean, estimated by a few draws. Where the observed values show no noise it is
         `best`. A policy without draws (Random, Sobol, the bounds) leaves that to the default one.
         """
+        from thomax.model.draws import in_units
+        from thomax.suggest import belief_policy, shows_noise
+
         best = self.best
         complete = self._history.listed("complete")
         data = self._history.data(self.direction).successes()
@@ -467,7 +480,7 @@ class Optimizer:
         """Record the next trials, fewer than n if the space is exhausted."""
         proposer = Proposer(
             self.space,
-            self.policy,
+            lambda: self.policy,
             self.direction,
             self.seed,
             self._initial,

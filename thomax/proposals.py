@@ -1,5 +1,6 @@
 """Which point a search evaluates next: enqueued ones, then the initial design, then the policy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +17,6 @@ from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.observations import EncodedHistory
 from thomax.storage.trial import Direction
-from thomax.suggest import suggest
 from thomax.types import Params
 
 Initial = int | Literal["uncertainty"] | None
@@ -41,7 +41,7 @@ class Proposer:
 
     Args:
         space: The space of the points.
-        policy: What proposes points once the initial design is done.
+        policy: What proposes points once the initial design is done; called when it is needed.
         direction: Whether large or small values are best.
         seed: The seed of the search.
         initial: The number of initial points, "uncertainty", or None for the default number.
@@ -50,7 +50,7 @@ class Proposer:
     """
 
     space: Space | Pool
-    policy: Policy
+    policy: Callable[[], Policy]
     direction: Direction
     seed: int
     initial: Initial
@@ -71,12 +71,15 @@ class Proposer:
         if self._is_initial(history):
             point = self._initial_point(history)
             return [] if point is None else [point]
+        from thomax.suggest import suggest  # JAX, which the first points do without
+
+        policy = self.policy()
         return suggest(
-            self.policy,
+            policy,
             self.space,
             history.data(self.direction),
             # A policy that reads pending points gets to see those of its own batch.
-            1 if self.policy.reads_pending else n,
+            1 if policy.reads_pending else n,
             seed=self.seed,
             number=history.next_number,
             search=self.search,
@@ -99,7 +102,7 @@ class Proposer:
         number, trials = history.next_number, history.listed()
         if self.initial != "uncertainty":
             return quasi_random_point(self.space, self.seed, number, seen, history.rows(*trials))
-        policy = self.policy
+        policy = self.policy()
         if not isinstance(policy, HasCovariance):
             raise ValueError(
                 'initial="uncertainty" needs a policy with a covariance and a noise_std, '

@@ -1,4 +1,5 @@
 import math
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,10 +22,12 @@ from thomax import (
     Search,
     Sobol,
     Space,
+    STOBNTSLinear,
     maximize,
     minimize,
 )
 from thomax.initial_design import most_uncertain_point, quasi_random_point
+from thomax.suggest import default_policy
 
 # Asking and telling
 
@@ -335,7 +338,7 @@ def test_a_policy_of_ones_own_recommends_without_failures(monkeypatch):
         seen.append(data.y)
         return POLICY(keys, data)
 
-    monkeypatch.setattr("thomax.optimizer.shows_noise", lambda *_: True)
+    monkeypatch.setattr("thomax.suggest.shows_noise", lambda *_: True)
     search = optimizer({"x": Float(-1, 1)}, policy)
     for i, x in enumerate(np.linspace(-1, 1, 6)):
         search.tell({"x": float(x)}, math.nan if i == 2 else -(x**2))
@@ -460,3 +463,27 @@ def test_one_call_does_what_is_left_of_a_total(path):
     assert len(maximize(hill, SQUARE, total=5, **options).trials) == 5
     with pytest.raises(ValueError, match="run needs trials=, total= or timeout="):
         maximize(hill, SQUARE, **options)
+
+
+def test_the_first_points_import_neither_jax_nor_scipy():
+    """They take a second, which a shell that only wants the first points would pay every time."""
+    code = (
+        "import sys, thomax as tx\n"
+        "optimizer = tx.Optimizer({'x': tx.Float(0, 1), 'k': tx.Categorical(['a', 'b'])})\n"
+        "for trial in optimizer.ask(4): optimizer.tell(trial, trial.params['x'])\n"
+        "assert optimizer.best.value is not None\n"
+        "assert not {'jax', 'scipy'} & {*sys.modules}\n"
+        "optimizer.ask(20)\n"
+        "assert 'jax' in sys.modules\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_policy_is_that_of_the_space_until_another_is_given():
+    search = Optimizer({"x": Float(0, 1)})
+    assert search.policy == default_policy(search.space)
+    assert search.policy is search.policy
+    search.policy = lambda keys, data: STOBNTSLinear()(keys, data)
+    assert search.policy.is_model  # a function is a policy with the default attributes
+    with pytest.raises(TypeError, match="needs a policy"):
+        search.policy = STOBNTSLinear

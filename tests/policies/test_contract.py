@@ -249,7 +249,7 @@ def test_a_score_of_ones_own_needs_only_values(kind, monkeypatch):
     assert len(optimizer.ask(3)) == 3
     rows = space.encode([t.params for t in optimizer.trials[:4]])
     nearest = int(np.square(rows).sum(axis=1).argmin())
-    monkeypatch.setattr("thomax.optimizer.shows_noise", lambda *_: True)
+    monkeypatch.setattr("thomax.suggest.shows_noise", lambda *_: True)
     assert optimizer.recommend().number == nearest
 
 

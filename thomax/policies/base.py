@@ -4,12 +4,14 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from thomax.model.data import Data
-from thomax.model.draws import Score
+
+if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
+    from thomax.model.draws import Score
 
 
 class Policy(Protocol):
@@ -43,7 +45,7 @@ class Policy(Protocol):
     avoids_failures: ClassVar[bool] = True
 
     @abstractmethod
-    def __call__(self, keys: np.ndarray, data: Data, /) -> Score:
+    def __call__(self, keys: np.ndarray, data: Data, /) -> "Score":
         """Return a batch of scores, one for each key.
 
         Args:
@@ -52,7 +54,7 @@ class Policy(Protocol):
         """
 
 
-PolicyFunction: TypeAlias = Callable[[np.ndarray, Data], Score]
+PolicyFunction: TypeAlias = Callable[[np.ndarray, Data], "Score"]
 _FLAGS = ("reads_pending", "search_near_best", "is_model", "avoids_failures")
 
 
@@ -78,7 +80,7 @@ class FunctionPolicy(Policy):
 
     function: PolicyFunction
 
-    def __call__(self, keys: np.ndarray, data: Data, /) -> Score:
+    def __call__(self, keys: np.ndarray, data: Data, /) -> "Score":
         """Return what the function returns."""
         return self.function(keys, data)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
 from thomax.compilation import compiled
-from thomax.keys import Key, Stream, as_keys, noise_words, normals, white_noise
+from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
@@ -36,6 +36,7 @@ from thomax.model.padding import pad
 from thomax.model.posterior import Factor
 from thomax.model.prior import Prior, default_prior, fit_prior
 from thomax.model.training import Problem, gradient_descent, train
+from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, is_infinite
 from thomax.spelling import spell_checked

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.keys import Key, Stream, as_keys, noise_words, white_noise
+from thomax.keys import Key, Stream, as_keys
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw, Units
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
+from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
 from thomax.spelling import spell_checked
 from thomax.types import Array
