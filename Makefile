@@ -98,7 +98,7 @@ build: $(VENV)/.installed-build
 	$(BIN)/python -m twine check --strict dist/*
 
 stress: $(VENV)/.installed-integrations
-	$(BIN)/python -m pytest stress -vv -p no:cacheprovider $(if $(QUICK),-n 2,--full)
+	$(BIN)/python -m pytest stress -vv -p no:cacheprovider $(if $(QUICK),-n 2 --dist loadfile,--full)
 
 bench-draws: $(VENV)/.installed-plot
 	$(BIN)/python -m benchmarks.draws $(if $(QUICK),--quick)

@@ -111,6 +111,8 @@ def test_asking_at_once_is_asking_one_by_one(part, policy, space):
     part.check(difference < 1e-3, f"seed {SEED}, {what}: they differ by {difference}")
 
 
+# Processes
+
 _FIRST, *_OTHERS = CHANGES
 _MORE = [pytest.param(name, marks=pytest.mark.full) for name in _OTHERS]
 
@@ -118,9 +120,9 @@ _MORE = [pytest.param(name, marks=pytest.mark.full) for name in _OTHERS]
 @pytest.mark.parametrize("name", [_FIRST, *_MORE])
 def test_a_process_of_its_own_proposes_the_same(part, short, name):
     """Of threads and compilers it is only noted."""
-    process = started(name, short)
-    expected = everything(short)  # meanwhile
-    out, _ = process.communicate(timeout=170)
+    with started(name, short) as process:
+        expected = everything(short)  # meanwhile
+        out, _ = process.communicate(timeout=170)
     part.check(process.returncode == 0, f"{name} ended with {process.returncode}")
     found = json.loads(out or "{}")
     if name.startswith(MUST):
