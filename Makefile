@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@echo "make demo         tune a real model beside TPE and random search, and write its report"
 	@echo "make test         run the tests that take little time"
-	@echo "make test-slow    run the others: statistics, whole searches, examples, benchmarks"
+	@echo "make test-slow    run the others: statistics, whole searches, examples, benchmarks, stress"
 	@echo "make test-all     both"
 	@echo "make test-integrations  run those that start PostgreSQL, Ray, Dask and a browser"
 	@echo "make test-experiments   run every experiment of the paper with a tiny budget (5 min)"
@@ -63,7 +63,7 @@ $(OLDEST)/.installed: pyproject.toml tests/oldest.txt
 	@touch $@
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m stress versions --short
+	$(OLDEST)/bin/python -m pytest stress/test_versions.py
 	$(OLDEST)/bin/python -m pytest -n 2 $(OLDEST_TESTS) \
 		-k "not compiles_once_a_size and not failing_region and not 4096"
 
@@ -98,7 +98,7 @@ build: $(VENV)/.installed-build
 	$(BIN)/python -m twine check --strict dist/*
 
 stress: $(VENV)/.installed-integrations
-	$(BIN)/python -W ignore -m stress $(if $(QUICK),--short)
+	$(BIN)/python -m pytest stress -vv -p no:cacheprovider $(if $(QUICK),-n 2 --dist loadfile,--full)
 
 bench-draws: $(VENV)/.installed-plot
 	$(BIN)/python -m benchmarks.draws $(if $(QUICK),--quick)

@@ -1,8 +1,8 @@
 """Stress tests: what must never happen to a search that runs for days, tried on purpose.
 
-Every part is a module with a function `run(part, short)` that tries things and says what it saw:
-`part.check` for what must hold, `part.figures` for what was measured. `python -m stress` runs
-them (`make stress`); the short version of each is a test (`tests/test_stress.py`).
+Every part is a module of tests, `stress/test_<part>.py`; the others are what these use. A test
+tries things and says what it saw: `part.check` for what must hold, `part.figures` for what was
+measured. `make stress` runs them in full (`pytest stress --full`), `make test-slow` in short.
 """
 
 PARTS = ("kill", "files", "concurrency", "values", "determinism", "security", "versions")

@@ -21,7 +21,7 @@ TIMEOUT = 120  # seconds
 
 def main() -> int:
     """Print a sentence for each finding, and return the exit code."""
-    part = Part("audit")
+    part = Part()
     check_declared_versions(part)
     pins = core_distributions()
     print(f"installed with thomax: {', '.join(f'{n} {v}' for n, v in pins.items())}")

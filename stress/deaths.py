@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -21,27 +20,16 @@ _POINTS = {"n": tx.Int(0, 19)}
 _DRAW = "import thomax; thomax.STOBNTSLinear(thomax.MLP(1, 8))(0, thomax.Data([[0.0]], [1.0]))"
 
 
-def check_deaths(part: Part, short: bool) -> None:
-    """Kill workers of a pool, fork while a thread asks, and truncate what was compiled."""
-    lose_workers(part)
-    times = 3 if short else 30
-    hung = answer_of(_fork_while_a_thread_asks, times, seconds=60 + 10 * times)
-    part.check(hung == 0, f"{hung} of {times} children forked while a thread asked hung in tell")
-    truncate_the_cache(part)
-
-
-def lose_workers(part: Part) -> None:
+def lose_workers(part: Part, journal: Path) -> None:
     """Evaluate in processes two of which die: their trials fail, and the run goes on."""
-    with tempfile.TemporaryDirectory() as name:
-        journal = Path(name, "run.jsonl")
-        with (
-            ProcessPoolExecutor(2, mp_context=server) as pool,
-            opened(journal, space=_POINTS) as search,
-        ):
-            search.run(_evaluate, 20, batch=3, executor=pool, give_up=0, progress=False)
-        with opened(journal, space=_POINTS) as search:
-            ends = {t.params["n"]: t.value for t in search.trials}
-            errors = [t.error or "" for t in search.trials if t.state == "failed"]
+    with (
+        ProcessPoolExecutor(2, mp_context=server) as pool,
+        opened(journal, space=_POINTS) as search,
+    ):
+        search.run(_evaluate, 20, batch=3, executor=pool, give_up=0, progress=False)
+    with opened(journal, space=_POINTS) as search:
+        ends = {t.params["n"]: t.value for t in search.trials}
+        errors = [t.error or "" for t in search.trials if t.state == "failed"]
     expected = {n: None if n in _DEADLY else float(n) for n in range(20)}
     part.check(ends == expected, f"two of 20 workers died, and the values are {ends}")
     died = all("the worker died" in error for error in errors)
@@ -54,7 +42,13 @@ def _evaluate(params: dict[str, Any]) -> float:
     return float(params["n"])
 
 
-def _fork_while_a_thread_asks(times: int) -> int:
+def fork_while_a_thread_asks(part: Part, times: int) -> None:
+    """Fork while the optimiser is locked by a thread: the child must be able to tell."""
+    hung = answer_of(_count_hung_children, times, seconds=60 + 10 * times)
+    part.check(hung == 0, f"{hung} of {times} children forked while a thread asked hung in tell")
+
+
+def _count_hung_children(times: int) -> int:
     """Return how many children did not come to the end of `tell`."""
     asking, is_over = threading.Event(), threading.Event()
 
@@ -87,24 +81,23 @@ def _fork_while_a_thread_asks(times: int) -> int:
     return hung
 
 
-def truncate_the_cache(part: Part) -> None:
+def truncate_the_cache(part: Part, folder: Path) -> None:
     """Cut off all that was compiled: it is replaced without a word, and then stays."""
-    with tempfile.TemporaryDirectory() as name:
-        _draw(name)
-        sizes = {path: path.stat().st_size for path in Path(name).glob("*-cache")}
-        part.check(bool(sizes), "nothing was kept of what was compiled")
-        for path, size in sizes.items():
-            os.truncate(path, size // 2)
-        for when in ("first", "second"):
-            said = _draw(name)
-            part.check(
-                "Error reading" not in said, f"the {when} process after damage said {said[:300]}"
-            )
-        short = [p.name for p, size in sizes.items() if p.stat().st_size < 0.9 * size]
-        part.check(not short, f"{len(short)} of {len(sizes)} damaged entries were left")
+    _draw(folder)
+    sizes = {path: path.stat().st_size for path in folder.glob("*-cache")}
+    part.check(bool(sizes), "nothing was kept of what was compiled")
+    for path, size in sizes.items():
+        os.truncate(path, size // 2)
+    for when in ("first", "second"):
+        said = _draw(folder)
+        part.check(
+            "Error reading" not in said, f"the {when} process after damage said {said[:300]}"
+        )
+    short = [p.name for p, size in sizes.items() if p.stat().st_size < 0.9 * size]
+    part.check(not short, f"{len(short)} of {len(sizes)} damaged entries were left")
 
 
-def _draw(cache: str) -> str:
-    environment = {**os.environ, "THOMAX_CACHE": cache}
+def _draw(cache: Path) -> str:
+    environment = {**os.environ, "THOMAX_CACHE": str(cache)}
     command = [sys.executable, "-c", _DRAW]
     return subprocess.run(command, env=environment, capture_output=True, text=True).stderr

@@ -2,12 +2,12 @@
 
 import contextlib
 import io
+import itertools
 import os
 import random
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,27 +33,26 @@ _CALLS: dict[str, Callable[[optimizer.Optimizer], Any]] = {
 _MOST = 1500  # instructions of the longest call, and some
 
 
-def check_interruptions(part: Part, short: bool) -> None:
+def interrupt_calls(part: Part, folder: Path, once: int, twice: int) -> None:
     """Interrupt each kind of call at random instructions; memory and file must agree."""
-    rng = random.Random(0)
+    rng, paths = random.Random(0), _paths_in(folder)
     interrupted = 0
     with patch.object(os, "fsync", lambda fd: None):  # this is not about power cuts
         for name, call in _CALLS.items():
-            for _ in range(5 if short else 150):
+            for _ in range(once):
                 instruction = rng.randrange(_MOST if "3" in name else _MOST // 3)
                 where = f"{name} interrupted at instruction {instruction}"
-                with tempfile.TemporaryDirectory() as folder:
-                    interrupted += _interrupt(
-                        part, Path(folder, "run.jsonl"), call, instruction, where
-                    )
+                interrupted += _interrupt(part, next(paths), call, instruction, where)
         for name, call in _CALLS.items():
-            for _ in range(3 if short else 60):
+            for _ in range(twice):
                 first, second = rng.randrange(_MOST // 3), rng.randrange(_MOST // 3)
                 where = f"{name} interrupted at instruction {first}, the next call at {second}"
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder, "run.jsonl")
-                    interrupted += _interrupt(part, path, call, first, where, second)
+                interrupted += _interrupt(part, next(paths), call, first, where, second)
     part.figures["calls interrupted"] = interrupted
+
+
+def _paths_in(folder: Path) -> Iterator[Path]:
+    return (folder / f"{i}.jsonl" for i in itertools.count())
 
 
 def _interrupt(
@@ -88,17 +87,14 @@ def _state(search: optimizer.Optimizer) -> tuple[Any, Any]:
     return search.trials, [*search._history.queue]
 
 
-def check_runs(part: Part, short: bool) -> None:
+def interrupt_runs(part: Part, folder: Path, times: int) -> None:
     """Interrupt `run` at random instructions; what the objective returned must not be lost."""
-    rng = random.Random(1)
+    rng, paths = random.Random(1), _paths_in(folder)
     interrupted = 0
     with patch.object(os, "fsync", lambda fd: None):
         for batch in (1, 2):
-            for _ in range(10 if short else 400):
-                instruction = rng.randrange(6000)
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder, "run.jsonl")
-                    interrupted += _interrupt_run(part, path, batch, instruction)
+            for _ in range(times):
+                interrupted += _interrupt_run(part, next(paths), batch, rng.randrange(6000))
     part.figures["runs interrupted"] = interrupted
 
 

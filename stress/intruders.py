@@ -1,7 +1,6 @@
 """Others at a journal that is open: they write to it, move it away, and lay links beside it."""
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +26,7 @@ def _replace(path: Path) -> None:
     path.with_name("new").replace(path)
 
 
-_CHANGES: dict[str, Callable[[Path], None]] = {
+CHANGES: dict[str, Callable[[Path], None]] = {
     "a writer without locks": _grow,
     "an editor that saves in place": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
     "an editor that replaces the file": _replace,
@@ -37,17 +36,9 @@ _CHANGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-def check_intruders(part: Part) -> None:
-    """Change an open journal, and lay links where its side files go."""
-    for name, change in _CHANGES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            _change_while_open(part, Path(folder, "run.jsonl"), change, name)
-    with tempfile.TemporaryDirectory() as folder:
-        _lay_links(part, Path(folder, "run.jsonl"))
-    part.figures["changes to an open journal"] = len(_CHANGES)
-
-
-def _change_while_open(part: Part, path: Path, change: Callable[[Path], None], name: str) -> None:
+def change_while_open(part: Part, path: Path, name: str) -> None:
+    """Let another program change an open journal: telling is refused, and writes nothing."""
+    change = CHANGES[name]
     with opened(path) as search:
         trial = search.ask()
         change(path)
@@ -59,7 +50,8 @@ def _change_while_open(part: Part, path: Path, change: Callable[[Path], None], n
         part.check(now == left, f"after {name}, a refused tell has written")
 
 
-def _lay_links(part: Part, path: Path) -> None:
+def lay_links(part: Part, path: Path) -> None:
+    """Lay links to a precious file where side files go: nobody writes to it."""
     victim = path.with_name("victim")
     victim.write_bytes(b"precious")
     with opened(path) as search:

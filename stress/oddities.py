@@ -1,4 +1,4 @@
-"""Everything odd that users may tell, ask for or search; `stress.values` tries these tables."""
+"""Everything odd that users may tell, ask for or search, for `stress/test_values.py`."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""`docs/explanation/reliability.md`, from what the stress tests and `make bench-scale` measured.
+"""The page on reliability, from what the stress tests and `make bench-scale` measured.
 
 `python -m stress.page` writes it; a test compares it with the results.
 """
@@ -55,7 +55,7 @@ def _parts(parts: dict[str, Any]) -> str:
 
 def _purpose(name: str) -> str:
     """Return the first paragraph of the part's module: it says what is tried."""
-    text = ast.get_docstring(ast.parse((ROOT / "stress" / f"{name}.py").read_text())) or ""
+    text = ast.get_docstring(ast.parse((ROOT / "stress" / f"test_{name}.py").read_text())) or ""
     return " ".join(text.split("\n\n")[0].split())
 
 

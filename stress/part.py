@@ -1,25 +1,30 @@
-"""What a part of the stress tests found."""
+"""What a stress test found."""
 
-import time
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
-_MOST_FAILURES = 20  # of a part that are written down; the rest is only counted
+_MOST_FAILURES = 20  # of a test that are written down; the rest is only counted
 
 
 @dataclass
 class Part:
-    """The record of a part: how many checks held, which did not, and what was measured.
+    """The record of a test: how many checks held, which did not, and what was measured.
 
-    Example:
-        >>> part = Part("kill")
+    A test makes many checks and goes on after one that fails; the fixture `part` is its record.
+
+    Args:
+        passed: How many checks held.
+        failed: How many did not.
+        failures: A sentence for each that did not, up to twenty.
+        figures: What was measured, by name.
+
+    Examples:
+        >>> part = Part()
         >>> part.check(2 + 2 == 4, "arithmetic holds")
         >>> part.passed, part.failed
         (1, 0)
     """
 
-    name: str
     passed: int = 0
     failed: int = 0
     failures: list[str] = field(default_factory=list)
@@ -33,24 +38,3 @@ class Part:
         self.failed += 1
         if len(self.failures) < _MOST_FAILURES:
             self.failures.append(sentence)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the record as it stands in the results."""
-        return {
-            "passed": self.passed,
-            "failed": self.failed,
-            "failures": self.failures,
-            "figures": self.figures,
-        }
-
-
-def run(name: str, short: bool) -> Part:
-    """Run a part; an exception that it lets through is a failure, not the end of them all."""
-    part = Part(name)
-    start = time.perf_counter()
-    try:
-        import_module(f"stress.{name}").run(part, short)
-    except Exception as error:
-        part.check(False, f"the part {name} was not finished: {type(error).__name__}: {error}")
-    part.figures["seconds"] = round(time.perf_counter() - start, 1)
-    return part

@@ -27,23 +27,29 @@ _RUDE = "import sys; sys.exit('\\x1b[2J\\x1b]0;owned\\x07\\x9b31m\\u202e')"
 _FORMULAS = ["=cmd|' /C calc'!A0", "+1+cmd()", "-2+cmd()", "@SUM(A1)", "\t=1", "'=1", "plain"]
 
 
-def check_programs(part: Part, folder: Path) -> None:
-    """Run a slow filter and a rude program, and write a table of formulas."""
-    folder.mkdir()
-    space = 'x = {type = "float", low = 0, high = 1}'
-    _run(folder, "slow", space, _SLOW.format(2))
+def run_a_slow_program(part: Part, folder: Path) -> None:
+    """Run a program whose last line comes late, from a process that it leaves behind."""
+    _run(folder, "slow", _SLOW.format(2))
     value = _end(folder / "slow.jsonl")["value"]
     part.check(value == 0.000987, f"of a slow filter's output {value} was recorded, not the end")
-    _run(folder, "late", space, _SLOW.format(60), "--timeout", "3")
+
+
+def run_a_program_without_end(part: Part, folder: Path) -> None:
+    """Run a program that leaves a process behind which keeps its output open."""
+    _run(folder, "late", _SLOW.format(60), "--timeout", "3")
     error = str(_end(folder / "late.jsonl")["error"])
     part.check("still held it open" in error, f"a filter that never ends gave {error[:200]!r}")
-    done = _run(folder, "rude", space, _RUDE)
+
+
+def run_a_rude_program(part: Part, folder: Path) -> None:
+    """Run a program that ends with commands for the terminal."""
+    done = _run(folder, "rude", _RUDE)
     rude = [c for c in done.stdout + done.stderr if c != "\n" and not c.isprintable()]
     part.check(not rude, f"a program's error sent {rude} to the terminal")
-    _check_formulas(part, folder)
 
 
-def _check_formulas(part: Part, folder: Path) -> None:
+def write_a_table_of_formulas(part: Part, folder: Path) -> None:
+    """Suggest choices that a spreadsheet would take for formulas, as a table."""
     choices = json.dumps(_FORMULAS)
     text = f'"=x()" = {{type = "categorical", choices = {choices}}}'
     (folder / "table.toml").write_text(_SPACE + text)
@@ -60,9 +66,8 @@ def _check_formulas(part: Part, folder: Path) -> None:
     part.check(back == {*_FORMULAS}, f"a table of formulas came back as {back}")
 
 
-def _run(
-    folder: Path, name: str, space: str, source: str, *flags: str
-) -> "subprocess.CompletedProcess[str]":
+def _run(folder: Path, name: str, source: str, *flags: str) -> "subprocess.CompletedProcess[str]":
+    space = 'x = {type = "float", low = 0, high = 1}'
     (folder / f"{name}.toml").write_text(_SPACE + space)
     program = [sys.executable, "-S", "-c", source]
     return _thomax(folder, "run", f"{name}.toml", *flags, "--", *program)

@@ -100,9 +100,9 @@ def _is_false(value: ast.expr | None) -> bool:
 
 
 def _stays_at_home(module: ast.expr) -> bool:
-    """Tell whether an imported module is fixed, or surely one of thomax."""
+    """Return whether an imported module is fixed, or surely one of ours."""
     if isinstance(module, ast.Constant):
         return True
     if isinstance(module, ast.JoinedStr) and isinstance(module.values[0], ast.Constant):
-        return str(module.values[0].value).startswith("thomax.")
+        return str(module.values[0].value).startswith(("thomax.", "benchmarks."))
     return isinstance(module, ast.Name) and module.id in ("module", "package")  # rows of tables

@@ -3,38 +3,21 @@
 import os
 import random
 import signal
-import tempfile
 import time
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import thomax as tx
 from stress.part import Part
-from stress.postgres import find_programs, postgres
 from stress.workers import Receipts, grows, receipt_count, receipts_in, start
 
 _SOON = 2.0  # seconds within which a study opens and goes on
 _ENDLESS = 10**6  # startup trials, for workers that need no JAX
 
 
-def kill_workers_of_studies(part: Part) -> None:
-    """Kill workers of a study in each storage that is installed."""
-    if find_spec("optuna") is None:
-        part.figures["studies"] = "Optuna is not installed"
-        return
-    with tempfile.TemporaryDirectory() as name:
-        url = f"sqlite:///{name}/study.db"
-        part.figures["sqlite"] = _kill_workers(part, url, Path(name), 20)
-    if (programs := find_programs()) is None or find_spec("psycopg2") is None:
-        part.figures["postgresql"] = "not installed"
-        return
-    with tempfile.TemporaryDirectory() as name, postgres(programs) as url:
-        part.figures["postgresql"] = _kill_workers(part, url, Path(name), 10)
-
-
-def _kill_workers(part: Part, url: str, folder: Path, rounds: int) -> dict[str, Any]:
+def kill_workers_of_a_study(part: Part, url: str, folder: Path, rounds: int) -> dict[str, Any]:
+    """Kill two workers a round, go on with their study, and return what was measured."""
     _study(url, _ENDLESS)  # the tables, once
     slowest = 0.0
     for i in range(rounds):
@@ -122,6 +105,3 @@ def _ask_a_model(part: Part, url: str, folder: Path, where: str) -> None:
     why = study.trials[number].system_attrs.get("thomax:fallback")
     part.check(why is None, f"the model failed on what was told in {where}: {why}")
     Receipts(folder / "model.receipts").add(asked=number, x=study.trials[number].params["x"])
-
-
-# PostgreSQL

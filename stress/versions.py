@@ -1,26 +1,19 @@
-"""What was written by an older thomax is read, and what is declared to suffice is declared once.
+"""The journals of tests/fixtures, and the versions that pyproject.toml declares.
 
-A fixture of every journal format version lies in tests/fixtures; it is never written again. The
-present version's was made by `python -m stress.versions`.
+`python -m stress.versions` writes the fixtures of the present version, once.
 """
 
 import json
 import re
-import shutil
 import tomllib
 from importlib import metadata
 from itertools import zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from stress.part import Part
-from stress.sentences import is_sentence, shown
 from thomax import Bool, Categorical, Float, Int, Optimizer, Ordinal, Pool, Random, Space
 from thomax.storage.headers import VERSION
-from thomax.storage.journal import Journal
-from thomax.storage.records import decode, encode
-from thomax.storage.replay import History
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -53,19 +46,6 @@ POOL = [[0.0, 1.5], [1.0, -2.0], [0.0, 3.25], [1.0, 0.5]]
 POOL_NAMES = ["aspirin", "caffeine", "β-carotene", "<none>"]
 
 
-def run(part: Part, short: bool) -> None:
-    """Read every fixture and compare versions; the short version is the whole."""
-    for version in range(1, VERSION + 1):
-        for kind in ("space", "pool"):
-            _a_fixture_loads(part, FIXTURES / f"journal-{version}-{kind}.jsonl", version, kind)
-    # Pools whose names were not yet checked.
-    _a_fixture_loads(part, FIXTURES / "journal-1-pool-before-names.jsonl", 1, "pool")
-    _the_present_version_is_written_as_its_fixture(part)
-    _a_future_version_is_refused(part)
-    check_declared_versions(part)
-    _the_oldest_versions_are_the_declared_ones(part)
-
-
 # Journals
 
 
@@ -74,92 +54,32 @@ def play(kind: str, path: Path) -> list[Any]:
 
     All points are enqueued: which one a model proposes is not the format's business.
     """
-    with _open(kind, path) as optimizer:
-        for point in _points(kind):
+    with opened(kind, path) as optimizer:
+        for point in points(kind):
             optimizer.enqueue(point)
         first, second, third, fourth, _ = optimizer.ask(5)
         optimizer.tell(second, 1e300)
         optimizer.tell(first, -0.0)
         optimizer.tell(third, float("nan"))
         optimizer.drop(fourth)
-        optimizer.tell(_points(kind)[0], 5e-324)
-        optimizer.tell(_points(kind)[1], error="ValueError: no luck\n\twith “quotes” and \ud800")
-        optimizer.enqueue(_points(kind)[2])
+        optimizer.tell(points(kind)[0], 5e-324)
+        optimizer.tell(points(kind)[1], error="ValueError: no luck\n\twith “quotes” and \ud800")
+        optimizer.enqueue(points(kind)[2])
         return optimizer.trials
 
 
-def _open(kind: str, path: Path) -> Optimizer:
+def opened(kind: str, path: Path) -> Optimizer:
+    """Open a journal of this kind."""
     space = Space(SPACE) if kind == "space" else Pool(POOL, names=POOL_NAMES)
     direction = "minimize" if kind == "space" else "maximize"
     return Optimizer(space, Random(), direction=direction, seed=2**40, journal=path)
 
 
-def _points(kind: str) -> list[dict[str, Any]]:
+def points(kind: str) -> list[dict[str, Any]]:
+    """Return the points that are enqueued."""
     if kind == "pool":
         return [{"index": i} for i in (2, 0, 3, 1, 2)]
     return [FIRST, SECOND, THIRD, FIRST, SECOND]
-
-
-def _a_fixture_loads(part: Part, fixture: Path, version: int, kind: str) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "run.jsonl"
-        shutil.copy(fixture, path)
-        read = Journal.read(path)
-        part.check(read.header["version"] == version, f"{fixture} is of another version")
-        kinds = {key for record in read.records for key in record}
-        missing = {"ask", "tell", "add", "drop", "enqueue"} - kinds
-        part.check(not missing, f"{fixture} has no {missing}")
-        expected = play(kind, Path(folder) / "again.jsonl")
-        trials = [*History(read.records).trials.values()]
-        part.check(_bits(trials) == _bits(expected), f"{fixture} holds other trials: {trials}")
-        if kind == "space":
-            rebuilt = Space.from_description(read.header["space"])
-            part.check(rebuilt == Space(SPACE), f"{fixture} describes another space: {rebuilt}")
-        with _open(kind, path) as optimizer:
-            part.check(_bits(optimizer.trials) == _bits(expected), f"{fixture} was opened wrongly")
-            asked = optimizer.ask()
-            wanted = optimizer.space.validate(_points(kind)[2])
-            part.check(asked.params == wanted, f"{fixture} lost its queue: {asked}")
-            optimizer.tell(asked, 1.0)
-        kept = path.read_bytes().startswith(fixture.read_bytes())
-        part.check(kept, f"going on with {fixture} changed what it held")
-
-
-def _bits(trials: list[Any]) -> str:
-    return repr(trials)  # == takes -0.0 for 0.0, and True for 1
-
-
-def _the_present_version_is_written_as_its_fixture(part: Part) -> None:
-    """A format that changes needs a new version, and a fixture of it."""
-    for kind in ("space", "pool"):
-        fixture = FIXTURES / f"journal-{VERSION}-{kind}.jsonl"
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "run.jsonl"
-            play(kind, path)
-            lines = zip_longest(path.read_text().splitlines(), fixture.read_text().splitlines())
-        for number, (new, old) in enumerate(lines, start=1):
-            part.check(new == old, f"line {number} of {fixture} is now {new}, was {old}")
-
-
-def _a_future_version_is_refused(part: Part) -> None:
-    fixture = FIXTURES / f"journal-{VERSION}-space.jsonl"
-    first, *rest = fixture.read_bytes().splitlines(keepends=True)
-    entry = decode(first)
-    header = entry.record if entry else {}
-    for version in (VERSION + 1, VERSION + 1000):
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "run.jsonl"
-            path.write_bytes(b"".join([encode(0, header | {"version": version}), *rest]))
-            before = path.read_bytes()
-            for read in (Journal.read, lambda p: _open("space", p)):
-                try:
-                    read(path)
-                    outcome, refused = "was loaded", False
-                except Exception as error:
-                    outcome = shown(error)
-                    refused = is_sentence(error) and "upgrade thomax" in outcome
-                part.check(refused, f"a journal of version {version} {outcome}")
-            part.check(path.read_bytes() == before, f"a journal of version {version} was changed")
 
 
 # Dependencies
@@ -207,19 +127,6 @@ def check_declared_versions(part: Part) -> None:
         versions[name] = f"{version} (>= {bound})"
         part.check(is_at_least(version, bound), f"{name} is {version}, below {bound}")
     part.figures["installed"] = versions
-
-
-def _the_oldest_versions_are_the_declared_ones(part: Part) -> None:
-    """`make test-oldest` runs with the lower bounds, not with something near them."""
-    lines = (ROOT / "tests" / "oldest.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
-    bounds = declared()
-    for extra in ("", "table", "optuna", "report"):
-        for name, bound in bounds[extra].items():
-            pin = pins.get(name, "nothing")
-            same = is_at_least(pin, bound) and is_at_least(bound, pin)
-            part.check(same, f"tests/oldest.txt has {name}=={pin}, pyproject.toml {name}>={bound}")
-    part.figures["oldest"] = pins
 
 
 def main() -> None:

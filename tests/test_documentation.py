@@ -16,6 +16,7 @@ import pytest
 import thomax
 from benchmarks.compare.tables import name_of
 from benchmarks.runner import records
+from stress import page as reliability
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -119,6 +120,10 @@ def test_the_table_of_first_points_is_what_was_measured():
     found = records(ROOT / "benchmarks/results", "initial")
     summary = script["summarised"](script["curves"](found, script["TASKS"], range(10)))
     assert script["table"](summary) in (DOCS / "research/defaults.md").read_text("utf-8")
+
+
+def test_the_page_on_reliability_is_what_was_measured():
+    assert reliability.PAGE.read_text("utf-8") == reliability.page()
 
 
 @pytest.mark.parametrize("name", MODULES)

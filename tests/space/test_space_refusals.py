@@ -117,6 +117,13 @@ def test_params_must_be_a_mapping():
             "A space needs the description that `describe` gives, "
             "got {'kind': 'space', 'parameters': [{'type': 'Bool'}]} ('name').",
         ),
+        (
+            lambda: Space.from_description(
+                {"kind": "space", "parameters": [{"name": ["x"], "type": "Bool"}]}
+            ),
+            "A space needs the description that `describe` gives, got {'kind': 'space', "
+            "'parameters': [{'name': ['x'], 'type': 'Bool'}]} (unhashable type: 'list').",
+        ),
         (lambda: Space({"x": Bool()}).decode([1.0]), "x needs shape (n, 1), got (1,)."),
         (
             lambda: Space({"x": Bool()}).snap([[math.nan]]),

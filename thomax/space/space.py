@@ -379,12 +379,13 @@ class Space:
             )
         try:
             found = [(parameter_from_description(e), e["name"]) for e in description["parameters"]]
+            parameters = {name: parameter for parameter, name in found}
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 "A space needs the description that `describe` gives, "
                 f"got {reprlib.repr(description)} ({error})."
             ) from error
-        return cls({name: parameter for parameter, name in found}, constraint=constraint)
+        return cls(parameters, constraint=constraint)
 
     def __eq__(self, other: object) -> bool:
         # repr, because True == 1 while the spaces of True and of 1 differ.

@@ -3,20 +3,22 @@
 import os
 import random
 import signal
-import tempfile
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import thomax as tx
-from stress.disks import check_disks
-from stress.interruptions import check_interruptions, check_runs
+from stress import disks
+from stress.interruptions import interrupt_calls, interrupt_runs
 from stress.part import Part
-from stress.studies import kill_workers_of_studies
+from stress.postgres import find_programs, postgres
+from stress.studies import kill_workers_of_a_study
 from stress.workers import (
     Receipts,
-    also_import,
     grows,
     opened,
     receipt_count,
@@ -33,39 +35,64 @@ _ROUNDS_A_JOURNAL = 20
 _MODEL = {"policy": tx.STOBNTSLinear(tx.MLP(1, 8, "erf"), noise_std=0.1), "initial": 4}
 
 
-def run(part: Part, short: bool) -> None:
-    """End workers by signals, interrupt a search at any instruction, take away its disk."""
-    if not short:
-        also_import("thomax.integrations.optuna")
-    kill_workers(part, signal.SIGKILL, 6 if short else 200)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        kill_workers(part, number, 2 if short else 20)
-    check_interruptions(part, short)
-    check_runs(part, short)
-    check_disks(part, short)
-    if not short:
-        kill_workers(part, signal.SIGKILL, 4, _MODEL)
-        kill_workers_of_studies(part)
+# Workers
 
 
-def kill_workers(
-    part: Part, number: signal.Signals, rounds: int, options: dict[str, Any] | None = None
+def test_killed_workers_lose_nothing_that_returned(part, short, tmp_path):
+    _end_workers(part, tmp_path, signal.SIGKILL, 6 if short else 200)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+def test_workers_that_are_asked_to_end_lose_nothing_that_returned(part, short, tmp_path, number):
+    _end_workers(part, tmp_path, number, 2 if short else 20)
+
+
+@pytest.mark.full
+def test_killed_workers_with_a_model_lose_nothing_that_returned(part, tmp_path):
+    _end_workers(part, tmp_path, signal.SIGKILL, 4, _MODEL)
+
+
+@pytest.mark.full
+def test_killed_workers_of_a_study_on_sqlite_lose_nothing_that_returned(part, tmp_path):
+    if find_spec("optuna") is None:
+        part.figures["sqlite"] = "Optuna is not installed"
+        pytest.skip("Optuna is not installed")
+    url = f"sqlite:///{tmp_path}/study.db"
+    part.figures["sqlite"] = kill_workers_of_a_study(part, url, tmp_path, 20)
+
+
+@pytest.mark.full
+def test_killed_workers_of_a_study_on_postgresql_lose_nothing_that_returned(part, tmp_path):
+    programs = find_programs()
+    if programs is None or find_spec("psycopg2") is None or find_spec("optuna") is None:
+        part.figures["postgresql"] = "not installed"
+        pytest.skip("PostgreSQL, psycopg2 or Optuna is not installed")
+    with postgres(programs) as url:
+        part.figures["postgresql"] = kill_workers_of_a_study(part, url, tmp_path, 10)
+
+
+def _end_workers(
+    part: Part,
+    folder: Path,
+    number: signal.Signals,
+    rounds: int,
+    options: dict[str, Any] | None = None,
 ) -> None:
     """End two workers a round, one while the other goes on, and open their journal."""
     title = number.name + (" with a model" if options else "")
     seen: Counter[str] = Counter()
     slowest = {"slowest reopening": 0.0, "slowest next ask": 0.0}
     for first in range(0, rounds, _ROUNDS_A_JOURNAL):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            for i in range(first, min(first + _ROUNDS_A_JOURNAL, rounds)):
-                where = f"round {i} of {title}"
-                _end_two(part, folder, number, where, options or {})
-                for step, seconds in _reopen(part, folder, where).items():
-                    slowest[step] = max(slowest[step], round(seconds, 3))
-            seen["values told"] += sum("told" in receipt for receipt in receipts_in(folder))
-            torn = folder.glob("run.jsonl.torn*")
-            seen["bytes of torn lines"] += sum(file.stat().st_size for file in torn)
+        shared = folder / f"from round {first}"
+        shared.mkdir()
+        for i in range(first, min(first + _ROUNDS_A_JOURNAL, rounds)):
+            where = f"round {i} of {title}"
+            _end_two(part, shared, number, where, options or {})
+            for step, seconds in _reopen(part, shared, where).items():
+                slowest[step] = max(slowest[step], round(seconds, 3))
+        seen["values told"] += sum("told" in receipt for receipt in receipts_in(shared))
+        torn = shared.glob("run.jsonl.torn*")
+        seen["bytes of torn lines"] += sum(file.stat().st_size for file in torn)
     part.figures[title] = {"rounds": rounds, **slowest, **seen}
 
 
@@ -149,3 +176,43 @@ def _check_receipts(part: Part, journal: Path, where: str) -> None:
     served.update(params["x"] for params in history.queue)
     wrong = [r for r in receipts if "enqueued" in r and served[r["enqueued"]] != 1]
     part.check(not wrong, f"{wrong[:3]} were not proposed exactly once in {where}")
+
+
+# Ctrl-C
+
+
+def test_a_call_interrupted_at_any_instruction_leaves_file_and_memory_the_same(
+    part, short, tmp_path
+):
+    interrupt_calls(part, tmp_path, once=5 if short else 150, twice=3 if short else 60)
+
+
+def test_a_run_interrupted_at_any_instruction_loses_no_value(part, short, tmp_path):
+    interrupt_runs(part, tmp_path, 10 if short else 400)
+
+
+# Disks
+
+
+def test_a_power_cut_costs_no_value_that_was_told(part, short):
+    disks.cut_power_of_searches(part, 1 if short else 30)
+
+
+def test_a_power_cut_in_a_repair_leaves_the_damaged_or_the_repaired_file(part, short):
+    disks.cut_power_of_repairs(part, 3 if short else 30)
+
+
+def test_a_tell_without_room_says_so_and_costs_nothing(part, short):
+    disks.check_facts(part, disks.tell_without_room, 20 if short else 200)
+
+
+def test_a_table_without_room_is_told_in_whole_or_not_at_all(part, short):
+    disks.check_facts(part, disks.tell_tables_without_room, 20 if short else 200)
+
+
+def test_a_journal_without_room_is_refused_and_left_as_it_was(part, short):
+    disks.check_facts(part, disks.open_without_room, 20 if short else 200)
+
+
+def test_a_journal_in_a_forbidden_folder_is_read_and_left_as_it_was(part):
+    disks.check_facts(part, disks.write_where_it_is_forbidden, 1)

