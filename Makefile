@@ -7,7 +7,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-slow test-all test-oldest test-integrations test-experiments audit lint docs \
-	build bench-draws bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
+	build bench-draws bench-start bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
 	bench-initial bench-scale bench-failures stress clean
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make build        build and check wheel and sdist in dist"
 	@echo "QUICK=1 makes each of these take less than a minute once installed:"
 	@echo "make bench-draws  time posterior draws against gradient descent"
+	@echo "make bench-start  time new processes, to the first points and to the first model"
 	@echo "make bench-ask    time suggestions beside Optuna's samplers"
 	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
 	@echo "make bench-failures what failed evaluations cost, told or dropped (1 h)"
@@ -102,6 +103,9 @@ stress: $(VENV)/.installed-integrations
 
 bench-draws: $(VENV)/.installed-plot
 	$(BIN)/python -m benchmarks.draws $(if $(QUICK),--quick)
+
+bench-start: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.start $(if $(QUICK),--quick)
 
 bench-ask: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.ask $(if $(QUICK),--quick)
