@@ -1,6 +1,6 @@
 """Set the stock levels of a shop whose sales are random: every evaluation is noisy.
 
-The best observed value flatters. `recommend` returns the point that the model believes in, and a
+The best observed value flatters. `recommend` returns the point with the best posterior mean, and a
 long simulation, which a real problem would not have, shows which of the two was right.
 """
 

@@ -207,7 +207,7 @@ def _each_dimension(
 
     The scale that dimensions have in common cannot be smaller than the smallest that was tried:
     where data look like noise it would be likelier still, with a large amplitude, and draws would
-    be planes, whose maxima are the corners of the cube.
+    be nearly linear, with maxima at the corners of the cube.
     """
     x = x.reshape(len(x), -1).astype(np.float64)
     n, d = x.shape

@@ -228,8 +228,8 @@ def _gallery(content: Content, trials: Sequence[Trial]) -> str:
 
 def _draws(sheet: Sheet, content: Content) -> None:
     how = (
-        "How well new posterior draws are trained at this number of values: a certificate says by "
-        "which factor training has reduced the gradient of the loss."
+        "New posterior draws at this number of values, each with the factor by which training "
+        "has reduced the gradient of its loss."
     )
     found = content.diagnostics
     rows = [
@@ -238,7 +238,7 @@ def _draws(sheet: Sheet, content: Content) -> None:
     ]
     head = ("draw", "relative gradient", "loss", "iterations")
     known = content.snapshot.space is not None
-    exact = "<p>Draws of this policy are not trained step by step: no certificate is needed.</p>"
+    exact = "<p>Draws of this policy are not trained step by step.</p>"
     facts = [(f"<b>{escape(name)}</b>", escape(value)) for name, value in found.facts.items()]
     sheet.add(
         "draws", "Draws", how, table(head, rows) if rows else exact if known else "",
