@@ -50,9 +50,10 @@ def _command(name: str) -> str:
 def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     words = " ".join([", ".join(action.option_strings), _value(action)]).strip()
     if action.help is None:
-        return f"| `{words}` | {_PLAIN[action.dest]} |"
-    shown = parser._get_formatter()._expand_help(action).replace("|", "\\|")
-    return f"| `{words}` | {shown} |"
+        shown = _PLAIN[action.dest]
+    else:
+        shown = parser._get_formatter()._expand_help(action).replace("|", "\\|")
+    return f"| `{words}` | {shown[0].upper()}{shown[1:]} |"
 
 
 def _value(action: argparse.Action) -> str:

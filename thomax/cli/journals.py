@@ -42,7 +42,7 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--wait", type=seconds_flag, default=60.0, metavar="SECONDS",
-        help="for other commands that use the journal (default 60)",
+        help="how long to wait for other commands that use the journal (default 60)",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--follow",
         type=seconds_flag,
         metavar="SECONDS",
-        help="look that often whether the journal has grown, until Ctrl-C",
+        help="update the page so often if the journal has grown, until Ctrl-C",
     )
     parser.set_defaults(act=report)
 

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     direction = parser.add_mutually_exclusive_group()
     for word, text in [
         ("minimize", "small values are good"),
-        ("maximize", "large ones (default)"),
+        ("maximize", "large values are good (default)"),
     ]:
         direction.add_argument(
             f"--{word}", dest="direction", action="store_const", const=word, help=text
@@ -60,10 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, metavar, text in [
         ("trials", "N", f"finished trials in all (default {TRIALS}, or as many as time allows)"),
         ("jobs", "N", "programs that run side by side (default 1)"),
-        ("seed", "N", "of the proposals"),
+        ("seed", "N", "seed of the proposals"),
         ("initial", "N", "quasi-random trials before the model proposes"),
-        ("timeout", "SECONDS", "for each program; then it is ended, and has failed"),
-        ("time-limit", "SECONDS", "for the run; then nothing new is started"),
+        ("timeout", "SECONDS", "time of each program; then it is ended, and its trial has failed"),
+        ("time-limit", "SECONDS", "time of the run; then nothing new is started"),
         ("give-up", "N", "stop if the first N trials of the run all fail (default 3; 0: never)"),
     ]:
         parser.add_argument(f"--{name}", type=_number, metavar=metavar, help=text)
@@ -73,7 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--value", metavar="[FILE][:KEY]", help="where the value is (default: the last line)"
     )
-    parser.add_argument("--as", choices=["flags", "env"], help="how params reach the program")
+    parser.add_argument(
+        "--as", choices=["flags", "env"], help="how the program gets its params (default: flags)"
+    )
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.set_defaults(act=run)

@@ -26,9 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = "List the best trials of a search.", EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
-        "--top", type=whole_flag, default=10, metavar="N", help="how many (default 10)"
+        "--top",
+        type=whole_flag,
+        default=10,
+        metavar="N",
+        help="how many trials to list (default 10)",
     )
-    parser.add_argument("--all", action="store_true", help="all trials, in their order")
+    parser.add_argument("--all", action="store_true", help="list all trials, in their order")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(act=show)
 

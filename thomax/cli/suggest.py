@@ -33,15 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Propose points; `thomax tell` records what came of them."
     parser.epilog = EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
-    parser.add_argument("-n", type=whole_flag, default=1, help="how many (default 1)")
+    parser.add_argument(
+        "-n", type=whole_flag, default=1, help="how many points to propose (default 1)"
+    )
     way = parser.add_mutually_exclusive_group()
-    way.add_argument("--json", action="store_true", help="print a JSON object a line")
+    way.add_argument("--json", action="store_true", help="print one JSON object per line")
     way.add_argument(
         "--csv", type=Path, metavar="FILE", help="write a table to be filled in: `tell --from`"
     )
     parser.add_argument(
         "--decimal-comma", action="store_true",
-        help="in the table: 0,5 for 0.5, and semicolons between cells",
+        help="with --csv: write 0,5 for 0.5, and semicolons between cells",
     )  # fmt: skip
     add_shared(parser)
     parser.set_defaults(act=_suggest)

@@ -38,19 +38,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
-        "outcome", nargs="*", metavar="NUMBER VALUE", help="as suggested; nan fails"
+        "outcome",
+        nargs="*",
+        metavar="NUMBER VALUE",
+        help="a trial and its value; nan is a failure",
     )
     parser.add_argument(
-        "--failed", nargs="?", const="failed", metavar="REASON", help="instead of a value"
+        "--failed",
+        nargs="?",
+        const="failed",
+        metavar="REASON",
+        help="record a failure instead of a value",
     )
     parser.add_argument(
         "--params",
         nargs="+",
         metavar=("JSON", "VALUE"),
-        help="instead of a number: any point of the space",
+        help="a point of the space in place of a trial's number",
     )
     parser.add_argument(
-        "--from", type=Path, dest="file", metavar="FILE", help="many at once, .csv or .jsonl"
+        "--from",
+        type=Path,
+        dest="file",
+        metavar="FILE",
+        help="record the rows of a .csv or .jsonl file",
     )
     parser.add_argument(
         "--as-run",

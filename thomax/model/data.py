@@ -19,9 +19,9 @@ class Data:
     """What is known of the black box: observed points, their values, and pending points.
 
     Args:
-        x: observed points, encoded as the model sees them, (n, ...).
-        y: observed values, larger is better; NaN marks a failed evaluation, (n,).
-        pending: points that are being evaluated, (k, ...).
+        x: Observed points, encoded as the model sees them, (n, ...).
+        y: Observed values, larger is better; NaN marks a failed evaluation, (n,).
+        pending: Points that are being evaluated, (k, ...).
 
     Examples:
         >>> data = Data(np.array([[0.0], [0.5]]), np.array([1.0, np.nan]))
@@ -75,8 +75,8 @@ class Data:
         """Return the values as targets for training: raw, standardised, or warped as well.
 
         Args:
-            standardised: whether to bring them to mean zero and unit variance.
-            warped: whether to warp a scale that is mostly a long tail of bad values.
+            standardised: Whether to bring them to mean zero and unit variance.
+            warped: Whether to warp a scale that is mostly a long tail of bad values.
         """
         found = standardise(self.y) if standardised else raw(self.y)
         return warp(found) if warped else found

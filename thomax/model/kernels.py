@@ -54,15 +54,15 @@ class Kernel(Protocol):
         """Return the covariances (n1, n2).
 
         Args:
-            x1: points, (n1, ...).
-            x2: points, (n2, ...).
+            x1: Points, (n1, ...).
+            x2: Points, (n2, ...).
         """
 
     def diagonal(self, x: Array) -> Array:
         """Return the variances (n,).
 
         Args:
-            x: points, (n, ...).
+            x: Points, (n, ...).
         """
 
 
@@ -77,10 +77,10 @@ class NTK:
     """The exact tangent kernel of an infinitely wide MLP.
 
     Args:
-        depth: number of hidden layers.
-        activation: after every hidden layer.
-        w_std: scale of the weights.
-        b_std: scale of the biases.
+        depth: Number of hidden layers.
+        activation: Function after every hidden layer, "relu" or "erf".
+        w_std: Standard deviation of the weights, times the root of the number of inputs.
+        b_std: Standard deviation of the biases.
 
     Examples:
         >>> kernel = NTK(depth=2, activation="relu", w_std=2**0.5, b_std=0.0)
@@ -158,9 +158,9 @@ def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """Return the covariances (n1, n2) of points in float64, compiled for few sizes.
 
     Args:
-        kernel: gives the covariances.
-        x1: points, (n1, ...).
-        x2: points, (n2, ...).
+        kernel: The kernel to evaluate.
+        x1: Points, (n1, ...).
+        x2: Points, (n2, ...).
     """
     padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
     return np.asarray(_gram(kernel, *padded)[: len(x1), : len(x2)])
@@ -175,7 +175,7 @@ def has_exact_ntk(network: Network) -> TypeGuard[MLP]:
     """Return whether the limit of this network's tangent kernel is known in closed form.
 
     Args:
-        network: any.
+        network: Any network.
     """
     return isinstance(network, MLP) and network.activation in _DUALS
 
@@ -184,7 +184,7 @@ def exact_ntk(network: Network) -> NTK:
     """Return the limit of this network's tangent kernel as its width grows.
 
     Args:
-        network: an MLP with relu or erf.
+        network: An MLP with relu or erf.
     """
     if not has_exact_ntk(network):
         raise ValueError(
@@ -203,8 +203,9 @@ class SE:
     """The squared exponential kernel, with one length scale or one for each dimension.
 
     Args:
-        length_scale: distance over which values differ, one or (d,).
-        variance: of the values.
+        length_scale: Distance over which function values change, one number or one for each
+            dimension, (d,).
+        variance: Variance of the function values.
 
     Examples:
         >>> with float64():
@@ -236,8 +237,9 @@ class Matern52:
     """The Matern-5/2 kernel, with one length scale or one for each dimension.
 
     Args:
-        length_scale: distance over which values differ, one or (d,).
-        variance: of the values.
+        length_scale: Distance over which function values change, one number or one for each
+            dimension, (d,).
+        variance: Variance of the function values.
 
     Examples:
         >>> with float64():
@@ -278,10 +280,10 @@ def empirical_ntk(
     gradients (VJP) pushed forward (JVP).
 
     Args:
-        network: gives the function.
-        theta: parameters, (p,).
-        x1: points, (n1, ...).
-        x2: points, (n2, ...); None for x1.
+        network: The network whose gradients are taken.
+        theta: Parameters, (p,).
+        x1: Points, (n1, ...).
+        x2: Points, (n2, ...); None for x1.
     """
     first = _blocks(network, theta, x1)
     if first is None:
@@ -295,9 +297,9 @@ def blocks_product(first: Blocks, second: Blocks, precision: DTypeLike = np.floa
     """Sum (A1 A2^T) * (D1 D2^T) over the layers.
 
     Args:
-        first: blocks of n1 points.
-        second: blocks of n2 points.
-        precision: of the products.
+        first: Blocks of n1 points.
+        second: Blocks of n2 points.
+        precision: Precision of the matrix products.
     """
     total: np.ndarray | float = 0.0
     for (a1, d1), (a2, d2) in zip(first, second, strict=True):

@@ -54,30 +54,30 @@ class Network(Protocol):
         """Count the parameters for points of this shape.
 
         Args:
-            shape: of one point.
+            shape: Shape of one point.
         """
 
     def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark, in the flat vector of parameters, the weights and the bias of the last layer.
 
         Args:
-            shape: of one point.
+            shape: Shape of one point.
         """
 
     def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,).
 
         Args:
-            theta: parameters, (p,).
-            x: points, (n, ...).
+            theta: Parameters, (p,).
+            x: Points, (n, ...).
         """
 
     def blocks(self, theta: Array, x: Array) -> Blocks | None:
         """Return the tangent features as blocks (A, D), or None if the structure is unknown.
 
         Args:
-            theta: parameters, (p,).
-            x: points, (n, ...).
+            theta: Parameters, (p,).
+            x: Points, (n, ...).
         """
 
 
@@ -87,12 +87,12 @@ class MLP:
     """A fully connected network; points of any shape are flattened.
 
     Args:
-        depth: number of hidden layers.
-        width: of each hidden layer; infinity stands for the limit, in which the tangent kernel is
-            exact.
-        activation: after every hidden layer.
-        w_std: scale of the weights.
-        b_std: scale of the biases.
+        depth: Number of hidden layers.
+        width: Units of each hidden layer; `math.inf` stands for the limit, in which the tangent
+            kernel is exact.
+        activation: Function after every hidden layer, "relu", "erf" or "gelu".
+        w_std: Standard deviation of the weights, times the root of the number of inputs.
+        b_std: Standard deviation of the biases.
 
     Examples:
         >>> MLP(depth=2, width=256).size((12,))
@@ -152,13 +152,13 @@ class CNN:
     layer.
 
     Args:
-        depth: number of convolutions, each followed by pooling.
-        width: number of channels of a convolution and of units of the dense layer.
-        activation: after every layer but the last.
-        w_std: scale of the weights.
-        b_std: scale of the biases.
-        kernel: edge of the window of a convolution, in pixels.
-        pooling: edge of the window that a maximum is taken over, in pixels.
+        depth: Number of convolutions, each followed by pooling.
+        width: Number of channels of a convolution and of units of the dense layer.
+        activation: Function after every layer but the last, "relu", "erf" or "gelu".
+        w_std: Standard deviation of the weights, times the root of the number of inputs.
+        b_std: Standard deviation of the biases.
+        kernel: Edge of the window of a convolution, in pixels.
+        pooling: Edge of the window that a maximum is taken over, in pixels.
 
     Examples:
         >>> CNN(width=64).size((28, 28, 1))
@@ -250,11 +250,11 @@ class Custom:
     root mean square at initialisation, which turns it into the NTK parameterisation's N(0, 1).
 
     Args:
-        init: makes parameters from a JAX key.
-        apply: computes one number for each point, (n,), from parameters and points (n, ...).
-        last_layer: names the output: an index, key or field of the tree of parameters, or a tuple
-            of them that leads further inside.
-        zero_std: scale of arrays that start at zero (biases, usually).
+        init: Function that makes parameters from a JAX key.
+        apply: Function of parameters and points (n, ...) that returns their outputs, (n,).
+        last_layer: The entry of the parameters that is the output layer: an index, key or field,
+            or a tuple of them as a path into nested parameters.
+        zero_std: Standard deviation of arrays that start at zero (usually biases).
 
     Examples:
         >>> def init(key): return [jax.random.normal(key, (2, 8)), jax.random.normal(key, (8,))]
