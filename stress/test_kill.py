@@ -126,7 +126,12 @@ def _end(
 
 
 def _check_end(part: Part, worker: Any, number: signal.Signals, where: str) -> None:
-    worker.join(20)
+    worker.join(10)
+    if number == signal.SIGINT and worker.exitcode is None:
+        # Python drops a KeyboardInterrupt that comes within a callback of the garbage collector,
+        # as JAX has one: whoever pressed Ctrl-C presses it again.
+        os.kill(worker.pid, number)
+    worker.join(10)
     part.check(worker.exitcode == -number, f"a worker ended by {worker.exitcode} in {where}")
     worker.kill()
     worker.join()
