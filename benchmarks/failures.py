@@ -4,7 +4,7 @@ Random failures: each trial fails with a given probability, wherever it is. All 
 same trials of the same seed; the regret after them shows what was learnt wrongly. A failing
 region: the optimum lies on its border; counted is how many of the last 30 of 60 failed.
 
-Runs that are recorded are not made again; the table goes into docs/how-to/noise.md.
+Runs that are recorded are not made again; the table goes into docs/research/failures.md.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import thomax as tx
 from benchmarks.tasks.functions import BRANIN, HARTMANN6, Function
 
 RESULTS = Path(__file__).parent / "results" / "failures.json"
-PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "noise.md"
+PAGE = Path(__file__).parent.parent / "docs" / "research" / "failures.md"
 BEGIN, END = "<!-- benchmarks/failures.py -->", "<!-- end -->"
 RATES = (0.05, 0.15, 0.5)
 METHODS = ("told", "dropped", "GPSampler")
@@ -200,7 +200,7 @@ def table(results: dict[str, dict[str, float]]) -> str:
 
 
 def page_with(results: dict[str, dict[str, float]]) -> str:
-    """Return docs/how-to/noise.md with these results in it."""
+    """Return docs/research/failures.md with these results in it."""
     text = PAGE.read_text("utf-8")
     head, tail = text.split(BEGIN)[0], text.split(END)[1]
     return f"{head}{BEGIN}\n{table(results)}\n{END}{tail}"

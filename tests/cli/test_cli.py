@@ -18,7 +18,7 @@ from thomax.cli import COMMANDS
 from thomax.cli.main import parse
 
 ROOT = Path(__file__).parents[2]
-OURS = [name for name in COMMANDS if name != "bench"]
+OURS = [*COMMANDS]
 EXAMPLES = [
     line.strip().partition("   (")[0]
     for name in OURS
