@@ -59,7 +59,7 @@ class Optimizer:
     Args:
         space: What is searched: a dict of parameters, a Space or a Pool.
         policy: How points are proposed, such as `STOBNTS()`; by default one that suits the space.
-        direction: Whether large or small values are best.
+        direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: A whole number that makes the proposals reproducible; random if it is left out.
         initial: The number of quasi-random points before the policy takes over, by default a few
             more than there are parameters. Unless it is 0, they go on until a value is told.

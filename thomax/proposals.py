@@ -42,7 +42,7 @@ class Proposer:
     Args:
         space: The space of the points.
         policy: What proposes points once the initial design is done; called when it is needed.
-        direction: Whether large or small values are best.
+        direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: The seed of the search.
         initial: The number of initial points, "uncertainty", or None for the default number.
         search: How the policy's scores are maximised.

@@ -20,7 +20,7 @@ class SearchHeader:
     """What the journal of an Optimizer says of its search.
 
     Args:
-        direction: Whether large or small values are best.
+        direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: The seed of the search.
         space: The description of the space.
     """

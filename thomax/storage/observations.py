@@ -38,7 +38,7 @@ def observed_data(
         rows: The encoded points of finished evaluations, one row each.
         values: Their values as they were observed; None or NaN for failed ones.
         pending: The encoded points of running evaluations.
-        direction: Whether large or small values are best.
+        direction: "maximize" if large values are best, "minimize" if small ones are.
 
     Examples:
         >>> rows, pending = np.zeros((2, 1)), np.ones((1, 1))
@@ -97,7 +97,7 @@ class EncodedHistory(History):
         """Return what the model learns from: failures are NaN, larger is better.
 
         Args:
-            direction: Whether large or small values are best.
+            direction: "maximize" if large values are best, "minimize" if small ones are.
         """
         told, pending = self.told, self.listed("pending")
         values = [t.value for t in told]

@@ -38,7 +38,7 @@ class Snapshot:
     are objects, as a journal does.
 
     Args:
-        direction: Whether large or small values are best.
+        direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: The seed of the search.
         trials: All trials in the order of their numbers.
         searched: The space, or its description where only the journal is known.

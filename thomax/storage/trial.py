@@ -68,7 +68,7 @@ def ranked(trials: Iterable[Trial], direction: Direction) -> list[Trial]:
 
     Args:
         trials: Trials in any state.
-        direction: Whether large or small values are best.
+        direction: "maximize" if large values are best, "minimize" if small ones are.
 
     Examples:
         >>> trials = [Trial(n, {}, value, "complete") for n, value in enumerate([2.0, 1.0, 3.0])]
