@@ -19,12 +19,10 @@ from thomax.model.kernels import NTK
 from thomax.model.networks import Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import lift
-from thomax.model.targets import unwarped
+from thomax.model.targets import restored
 from thomax.model.training import Certificate
 from thomax.types import Array
 
-_LARGEST = np.finfo(np.float64).max
-DrawType = TypeVar("DrawType")
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
 CHUNK = 4096  # points evaluated at once
 
@@ -85,11 +83,7 @@ class Draw(Score):
             x: Encoded points (N, ...).
         """
         standard = evaluate(self, np.asarray(x, np.float32))
-        if self.warping is not None:
-            standard = unwarped(standard, self.warping)
-        with np.errstate(over="ignore"):
-            found = self.centre[:, None] + self.scale[:, None] * standard
-        found = np.clip(found, -_LARGEST, _LARGEST)
+        found = restored(standard, self.centre[:, None], self.scale[:, None], self.warping)
         return found[0] if self.single else found
 
     def __repr__(self) -> str:
@@ -238,6 +232,16 @@ def batch_size(score: Score) -> int:
             f"and a method values(x), got {score!r}: see thomax.model.draws.Score."
         )
     return len(leaves[0])
+
+
+def repeated(tree: T, count: int) -> T:
+    """Give each of so many scores its copy of what they share.
+
+    Args:
+        tree: A pytree of arrays or numbers.
+        count: How many scores there are, B: every array gets a first axis of this length.
+    """
+    return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], count, 0), tree)
 
 
 def in_units(score: Score, x: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ from scipy.special import expit, log_ndtr, logit, logsumexp
 from thomax.keys import Stream, stream
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.draws import Score, batch_size
+from thomax.model.draws import Score, batch_size, repeated
 from thomax.model.kernels import NTK, exact_ntk, gram
 from thomax.model.networks import MLP
 from thomax.model.padding import pad, padded_size
@@ -132,8 +132,7 @@ def avoid_failures(score: Score, key: np.ndarray, data: Data) -> FeasibleScore:
     """
     count = batch_size(score)
     feasibility, required = fit_feasibility(key, data.x, ~data.failed)
-    copies = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], count, 0), feasibility)
-    return FeasibleScore(score, copies, np.full(count, required))
+    return FeasibleScore(score, repeated(feasibility, count), np.full(count, required))
 
 
 def fit_feasibility(

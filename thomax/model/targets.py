@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+USUAL_NOISE_STD = 0.1  # that is assumed of standardised targets before the data
+
 _OUTLIER = 5.0  # robust standard deviations beyond which a target is compressed
 _FEWEST_TO_WARP = 5
 _POWERS = 21  # that are tried
 _WORTH_WARPING = 0.1  # nats an observation
+_LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,7 @@ class Standardised:
         Args:
             targets: of any shape.
         """
-        z = targets if self.warping is None else unwarped(targets, self.warping)
-        return self.centre + self.scale * z
+        return restored(targets, self.centre, self.scale, self.warping)
 
 
 def raw(y: np.ndarray) -> Standardised:
@@ -116,6 +118,27 @@ def warp(standard: Standardised) -> Standardised:
     shift, spread = float(warped.mean()), float(warped.std())
     warping = (float(powers[best]), shift, spread)
     return replace(standard, targets=(warped - shift) / spread, warping=warping)
+
+
+def restored(
+    targets: np.ndarray,
+    centre: np.ndarray | float,
+    scale: np.ndarray | float,
+    warping: ArrayLike | None,
+) -> np.ndarray:
+    """Bring targets, or a model's outputs on their scale, back to the units of y.
+
+    What lies beyond the largest float counts as the largest.
+
+    Args:
+        targets: Standardised and maybe warped values, (n,) or (B, n).
+        centre: The value of y that the target zero stands for: one, or (B, 1).
+        scale: The difference in y that one unit of unwarped targets stands for: one, or (B, 1).
+        warping: Power, shift and standard deviation for `unwarped`; None if there is no warping.
+    """
+    z = targets if warping is None else unwarped(targets, warping)
+    with np.errstate(over="ignore"):
+        return np.clip(centre + scale * z, -_LARGEST, _LARGEST)
 
 
 def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
