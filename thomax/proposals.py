@@ -11,6 +11,7 @@ from thomax.initial_design import (
     most_uncertain_point,
     quasi_random_point,
 )
+from thomax.model.targets import USUAL_NOISE_STD
 from thomax.policies.base import HasCovariance, Policy
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
@@ -20,8 +21,6 @@ from thomax.storage.trial import Direction
 from thomax.types import Params
 
 Initial = int | Literal["uncertainty"] | None
-
-_USUAL_NOISE_STD = 0.1  # of standardised values
 
 
 def check_search(who: str, search: object) -> None:
@@ -109,7 +108,7 @@ class Proposer:
                 f"got {type(policy).__name__}: use STOBNTS or STOBNTSLinear."
             )
         # A policy that learns its noise from the values has none yet.
-        noise_std = policy.noise_std or _USUAL_NOISE_STD
+        noise_std = policy.noise_std or USUAL_NOISE_STD
         before = [t.params for t in trials]
         return most_uncertain_point(
             self.space, self.seed, number, before, seen, policy.covariance, noise_std

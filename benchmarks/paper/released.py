@@ -85,7 +85,7 @@ class UnconvergedLinear(STOBNTSLinear):
             theta = theta + np.asarray(pull(self.network, theta0_prime, a, known.x))
         return LinearDraw(
             **known.units(len(keys)), network=self.network, theta=theta,
-            theta0_prime=theta0_prime, beta=np.full(len(keys), known.gain, np.float32),
+            theta0_prime=theta0_prime, beta=known.gains(len(keys)),
         )  # fmt: skip
 
 

@@ -45,6 +45,13 @@ def loss(name, p, x, y, size=16, hyperprior=False):
 P = np.log([1.7, 0.05, 0.6, 1.3, 4.0])
 
 
+@pytest.mark.parametrize("kernel", ["rbf", None, 3.0, RBF()])
+def test_only_kernels_and_their_names_are_kernels(kernel):
+    with pytest.raises(ValueError, match='A Gaussian process needs kernel to be "se"'):
+        gp_prior.named_kernel(kernel, 2)
+    assert gp_prior.named_kernel(SE(0.5), 2) == SE(0.5)
+
+
 @pytest.mark.parametrize("name", ["se", "matern52"])
 def test_the_evidence_is_that_of_scikit_learn(name):
     x, y = toy(12)

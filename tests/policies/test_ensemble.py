@@ -87,7 +87,7 @@ def test_scale_and_shift_of_the_values_do_not_matter():
 def test_a_large_ensemble_is_trained_in_groups_that_change_nothing(monkeypatch):
     data, x = toy(5), toy(4, seed=1).x
     whole = SMALL(make_keys(0, 6), data)(x)
-    monkeypatch.setattr("thomax.policies.ensemble._ROWS_AT_ONCE", 32)
+    monkeypatch.setattr("thomax.policies.prepared._ROWS_AT_ONCE", 32)
     np.testing.assert_allclose(SMALL(make_keys(0, 6), data)(x), whole, atol=0.02)
 
 

@@ -156,6 +156,13 @@ def test_exact_draws_on_a_finite_set_have_the_same_law_as_pathwise_ones(settings
     np.testing.assert_allclose(pathwise.std(0) / scale, 1, atol=0.08)
 
 
+def test_exact_draws_on_a_finite_set_are_finite_where_values_are_near_the_largest_float():
+    y = np.array([-1.7e308, 1.7e308, 1.7e308, -1.7e308])
+    values = INFINITE.on_set(make_keys(0, 50), Data(toy(4).x, y), toy(20, seed=1).x)
+    assert np.isfinite(values).all()
+    assert np.abs(values).max() == np.finfo(np.float64).max  # some would lie beyond
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [STOBNTSLinear(SMALL, noise_std=0.1), INFINITE])
 def test_beta_leaves_the_mean_and_scales_the_deviation(policy):
@@ -336,7 +343,7 @@ def test_images_and_user_networks_go_through_the_same_code(policy, network):
 def test_a_large_batch_is_made_in_groups_that_change_nothing(monkeypatch):
     data, x = toy(5), toy(4, seed=1).x
     whole = STOBNTSLinear(SMALL, noise_std=0.1)(make_keys(0, 6), data)(x)
-    monkeypatch.setattr("thomax.policies.sto._ROWS_AT_ONCE", 32)
+    monkeypatch.setattr("thomax.policies.prepared._ROWS_AT_ONCE", 32)
     np.testing.assert_allclose(
         STOBNTSLinear(SMALL, noise_std=0.1)(make_keys(0, 6), data)(x), whole, atol=1e-4
     )

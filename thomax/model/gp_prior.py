@@ -17,12 +17,12 @@ from thomax.model.hyperparameters import most_likely
 from thomax.model.kernels import NTK, SE, Kernel, Matern52, exact_ntk
 from thomax.model.networks import MLP
 from thomax.model.padding import padded_size
+from thomax.model.targets import USUAL_NOISE_STD
 from thomax.types import Array
 
 GPKernel: TypeAlias = SE | Matern52 | NTK
 KernelName: TypeAlias = Literal["se", "matern52", "ntk"]
 
-_USUAL_NOISE_STD = 0.1  # of standardised values
 _FEWEST_POINTS = 4
 _MOST_POINTS = 256  # the cost grows with the cube: 500 took eight times as long as 200
 _CUBE = 2.0  # edge of the cube [-1, 1]^d; the prior below is stated for an edge of 1
@@ -67,18 +67,29 @@ def _scale_location(d: int) -> float:
     return math.sqrt(2.0) + 0.5 * math.log(d) + math.log(_CUBE)
 
 
-def named_kernel(kernel: GPKernel | KernelName, d: int) -> GPKernel:
+def named_kernel(
+    kernel: GPKernel | KernelName, d: int, owner: str = "A Gaussian process"
+) -> GPKernel:
     """Return the kernel of this name, with the usual length scale in d dimensions.
 
     Args:
-        kernel: its name, or a kernel, which is returned as it is.
-        d: number of dimensions.
+        kernel: Its name, or a kernel, which is returned as it is.
+        d: The number of dimensions.
+        owner: The policy's name for error messages.
+
+    Raises:
+        ValueError: If it is neither.
     """
     if kernel == "ntk":
         return exact_ntk(MLP(width=math.inf, activation="erf"))
     if kernel in ("se", "matern52"):
         return (SE if kernel == "se" else Matern52)(default_length_scale(d))
-    return kernel  # type: ignore[return-value]
+    if isinstance(kernel, SE | Matern52 | NTK):
+        return kernel
+    raise ValueError(
+        f'{owner} needs kernel to be "se", "matern52", "ntk", or an SE, Matern52 or NTK, '
+        f"got {kernel!r}."
+    )
 
 
 def usual_hyperparameters(
@@ -98,7 +109,7 @@ def usual_hyperparameters(
         # One for each dimension, as fitted ones are: other shapes would be compiled anew.
         scales = np.broadcast_to(np.asarray(kernel.length_scale, np.float64), (d,))
         kernel = replace(kernel, length_scale=scales, variance=1.0)
-    noise_std = _USUAL_NOISE_STD if noise_std is None else noise_std
+    noise_std = USUAL_NOISE_STD if noise_std is None else noise_std
     return Hyperparameters(kernel, amplitude, noise_std / amplitude)
 
 

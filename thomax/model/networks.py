@@ -355,6 +355,9 @@ def _check(network: MLP | CNN, *counts: str) -> None:
     )  # fmt: skip
 
 
+PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)  # of the paper's experiments
+
+
 def _dense(
     network: MLP | CNN, theta: Array, h: Array, a: int, b: int
 ) -> tuple[Array, Array, Array]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
+SMALLEST_VARIANCE = 1e-12  # under a square root, so that its derivative stays finite
 _JITTERS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative to the mean of the diagonal
 
 Multiply = Callable[[np.ndarray], np.ndarray]

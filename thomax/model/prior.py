@@ -27,6 +27,7 @@ from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
 from thomax.model.networks import MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
+from thomax.model.targets import USUAL_NOISE_STD
 from thomax.types import Array, ArrayOrFloat
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
@@ -104,7 +105,7 @@ def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | Non
         noise_std: standard deviation of the observation noise; None for the usual one.
     """
     scale = 1.0 if lift_to_sphere and isinstance(network, MLP) else None
-    return Prior(scale, 0.1 if noise_std is None else noise_std)
+    return Prior(scale, USUAL_NOISE_STD if noise_std is None else noise_std)
 
 
 @partial(
@@ -214,7 +215,8 @@ def _each_dimension(
     # Few sizes: the gradient of the evidence takes long to compile. Columns of zeros change
     # nothing, once the scale makes up for the root of their number in `lift`.
     size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
-    common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]  # type: ignore[arg-type]
+    assert isinstance(start.scale, float)  # one of SCALES
+    common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]
     start_p = np.array([[*common, *[0.0] * wide]])
     p = most_likely(
         LiftedNTK(kernel, scale_prior_std), pad(x, wide, axis=1) * math.sqrt(wide / d), y, start_p,

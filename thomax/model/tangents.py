@@ -22,6 +22,7 @@ from thomax.model.networks import Blocks, Network
 from thomax.model.posterior import Factor, conjugate_gradients
 from thomax.types import Array
 
+MAX_DENSE = 10_000  # points up to which K is formed unless the user says otherwise
 _SOME = 64  # rows of K that are looked at where it is too large to form
 
 

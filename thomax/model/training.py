@@ -24,7 +24,7 @@ import numpy as np
 from thomax.compilation import compiled
 from thomax.model.lbfgs import minimise
 from thomax.model.networks import Network
-from thomax.model.tangents import TangentSystem, pull, push
+from thomax.model.tangents import MAX_DENSE, TangentSystem, pull, push
 from thomax.types import Array
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
@@ -192,7 +192,12 @@ def train_linear(
 
 
 def train(
-    problem: Problem, *, steps: int, polish: int, tolerance: float, max_dense: int
+    problem: Problem,
+    *,
+    steps: int,
+    polish: int,
+    tolerance: float,
+    max_dense: int = MAX_DENSE,
 ) -> tuple[np.ndarray, Certificate]:
     """Minimise the loss; return the parameters (B, p) and how far the gradient fell.
 
@@ -351,3 +356,18 @@ def gradient_descent(
     args = (problem.theta0, problem.x, problem.targets, problem.weights)
     s2, rate = np.float32(problem.s2), np.float32(learning_rate)
     return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))
+
+
+def descend_or_stay(
+    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float
+) -> np.ndarray:
+    """Take gradient steps; networks whose loss does not stay finite keep their start.
+
+    Args:
+        problem: The loss.
+        theta: The parameters to start from, (B, p).
+        steps: The number of steps.
+        learning_rate: What multiplies the gradient in every step.
+    """
+    found = gradient_descent(problem, theta, steps=steps, learning_rate=learning_rate)
+    return np.where(np.isfinite(problem.loss(found))[:, None], found, theta)

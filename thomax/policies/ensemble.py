@@ -9,7 +9,6 @@ Notation:
     theta    trained parameters                  (B, p)
 """
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,18 +20,15 @@ from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
-from thomax.model.networks import MLP, Network
-from thomax.model.padding import pad
+from thomax.model.networks import MLP, PAPER_NETWORK, Network
 from thomax.model.prior import Prior, default_prior
-from thomax.model.training import Problem, gradient_descent, train
+from thomax.model.training import Problem, descend_or_stay, train
 from thomax.policies.base import Policy
-from thomax.policies.prepared import PreparedData, is_infinite
+from thomax.policies.prepared import PreparedData, groups, is_infinite
 from thomax.spelling import spell_checked
 from thomax.types import Array
 
 _RIDGE = 1e-6  # nothing but a floor under the solves, where points coincide
-_MAX_DENSE = 10_000  # points up to which kernel matrices are formed
-_ROWS_AT_ONCE = 2**14  # members times points that are trained in one go
 
 
 @partial(
@@ -110,9 +106,8 @@ class DeepEnsemble(Policy):
         Args:
             scaled: Standardise the targets.
         """
-        network = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
-        rate = 1e-3 * network.width / network.w_std**2 / 2
-        return cls(network, lift_to_sphere=False, standardise=scaled, descent=(10_000, rate))
+        rate = 1e-3 * PAPER_NETWORK.width / PAPER_NETWORK.w_std**2 / 2
+        return cls(PAPER_NETWORK, lift_to_sphere=False, standardise=scaled, descent=(10_000, rate))
 
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
@@ -120,26 +115,20 @@ class DeepEnsemble(Policy):
         prior = default_prior(self.network, self.lift_to_sphere, None)
         known = PreparedData.of(data, lambda x, y: prior, standardise=self.standardise)
         theta = normals(keys, self.network.size(known.x.shape[1:]), Stream.THETA0)
-        group = max(1, _ROWS_AT_ONCE // len(known.x))
         if known.n:
             with small_matrices(known.n):
-                starts = range(0, len(keys), group)
-                theta = np.concatenate([self._train(theta[i : i + group], known) for i in starts])
+                parts = groups(len(keys), len(known.x))
+                theta = np.concatenate([self._train(theta[part], known) for part in parts])
         members = Member(**known.units(len(keys)), network=self.network, theta=theta)
         return members.as_single(single)
 
     def _train(self, theta0: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
-        x, weights = known.x, known.is_observed
-        with np.errstate(over="ignore"):  # raw targets beyond float32 make the descent diverge
-            targets = np.tile(pad(known.targets, len(x)).astype(np.float32), (len(theta0), 1))
+        x, targets = known.x, known.tiled_targets(len(theta0))
         if self.descent is None:
-            problem = Problem(self.network, theta0, x, targets, weights, _RIDGE)
-            return train(
-                problem, steps=self.steps, polish=self.polish, tolerance=self.tolerance,
-                max_dense=_MAX_DENSE,
-            )[0]  # fmt: skip
+            problem = Problem(self.network, theta0, x, targets, known.is_observed, _RIDGE)
+            return train(problem, steps=self.steps, polish=self.polish, tolerance=self.tolerance)[
+                0
+            ]
         steps, rate = self.descent
-        mean = weights / np.float32(math.sqrt(known.n))  # the mean of squares, not their sum
-        problem = Problem(self.network, theta0, x, targets, mean, 0.0)
-        theta = gradient_descent(problem, theta0, steps=steps, learning_rate=rate)
-        return np.where(np.isfinite(problem.loss(theta))[:, None], theta, theta0)
+        problem = Problem(self.network, theta0, x, targets, known.mean_weights, 0.0)
+        return descend_or_stay(problem, theta0, steps=steps, learning_rate=rate)

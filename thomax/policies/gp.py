@@ -14,7 +14,7 @@ infinite width (section 4 of Dai et al. 2022).
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self, TypeAlias, TypedDict, TypeVar
+from typing import ClassVar, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -25,23 +25,17 @@ from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import gp_prior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw
+from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw, repeated
 from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
 from thomax.model.gp_prior import GPKernel, KernelName
 from thomax.model.kernels import NTK, SE, Matern52, gram
 from thomax.model.networks import MLP
-from thomax.model.padding import pad
-from thomax.model.posterior import Factor
+from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import Prior
-from thomax.model.tangents import push
 from thomax.policies.base import Policy
-from thomax.policies.prepared import PreparedData, Schedule, at
+from thomax.policies.prepared import PreparedData, Schedule, at, pathwise_draws
 from thomax.spelling import spell_checked
 from thomax.types import Array
-
-T = TypeVar("T")
-
-_SMALLEST_VARIANCE = 1e-12  # where the derivative of the root is cut
 
 
 @spell_checked
@@ -134,28 +128,31 @@ class GPTS(Policy):
         return _covariance(self, points)
 
     def _fourier_draws(
-        self, keys: np.ndarray, known: "_Known", kernel: SE | Matern52
+        self, keys: np.ndarray, known: "_Prepared", kernel: SE | Matern52
     ) -> FourierDraw:
         x, d = known.observed.astype(np.float64), known.dimension
         if self.first_length_scale_only:
             first = np.asarray(kernel.length_scale)[0]
             kernel = replace(kernel, length_scale=np.full(d, first))
-            known = replace(known, prior=replace(known.prior, kernel=kernel))
         count = self.features or self.prior_features
         omega = draw_frequencies(keys, kernel, count // 2, d)
         w = normals(keys, count, Stream.THETA0)
         targets = known.perturbed_targets(keys)
-        update: _Update = {"kernel": None, "x": None, "weights": None}
-        if self.features is None:
-            prior = [feature_matrix(o, x) @ v for o, v in zip(omega, w, strict=True)]
-            update = _update(known, targets - np.array(prior))
-        elif known.n:
+        if self.features is not None and known.n:
             each = zip(w, omega, targets, strict=True)
             w = np.array([conditioned(*draw, x, known.s2) for draw in each], np.float32)
-        beta = _gain(known, len(keys))
-        return FourierDraw(**known.units(len(keys)), beta=beta, omega=omega, w=w, **update)
+        draws = FourierDraw(
+            **known.units(len(keys)), beta=known.gains(len(keys), np.float64), omega=omega, w=w,
+            kernel=None, x=None, weights=None,
+        )  # fmt: skip
+        if self.features is not None:
+            return draws
+        prior = np.array([feature_matrix(o, x) @ v for o, v in zip(omega, w, strict=True)])
+        kernels, points = repeated((kernel, known.x.astype(np.float64)), len(keys))
+        weights = known.solve(kernel, targets - prior)
+        return replace(draws, kernel=kernels, x=points, weights=weights)
 
-    def _tangent_draws(self, keys: np.ndarray, known: "_Known", kernel: NTK) -> PathwiseDraw:
+    def _tangent_draws(self, keys: np.ndarray, known: "_Prepared", kernel: NTK) -> PathwiseDraw:
         network = MLP(
             kernel.depth,
             self.prior_features,
@@ -163,17 +160,8 @@ class GPTS(Policy):
             float(kernel.w_std),
             float(kernel.b_std),
         )
-        p = network.size(known.x.shape[1:])
-        theta0, theta0_prime = (
-            normals(keys, p, Stream.THETA0),
-            normals(keys, p, Stream.THETA0_PRIME),
-        )
-        prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
-        update = _update(known, known.perturbed_targets(keys) - prior[:, : known.n])
-        return PathwiseDraw(
-            **known.units(len(keys)), beta=_gain(known, len(keys)), network=network, theta=theta0,
-            theta0_prime=theta0_prime, **update,
-        )  # fmt: skip
+        targets = known.perturbed_targets(keys)
+        return pathwise_draws(keys, known, kernel, network, targets, precision=np.float64)
 
 
 @spell_checked
@@ -232,10 +220,10 @@ class GPUCB(Policy):
         with small_matrices(len(data) + len(data.pending)):
             known = _prepared(self, data)
             x, kernel = known.x.astype(np.float64), known.prior.kernel
-            weights, root = _mean_weights(known, x), _inverse_root(known, x)
-        kernels, points, weights, root = _repeated((kernel, x, weights, root), count)
+            weights, root = known.solve(kernel, known.targets[None])[0], _inverse_root(known, x)
+        kernels, points, weights, root = repeated((kernel, x, weights, root), count)
         bound = UpperBound(
-            **known.units(count), beta=_gain(known, count), kernel=kernels, x=points,
+            **known.units(count), beta=known.gains(count, np.float64), kernel=kernels, x=points,
             weights=weights, root=root, kappa=np.full(count, at(self.kappa, known.n)),
             noise=np.full(count, known.s2 if self.predictive else 0.0),
         )  # fmt: skip
@@ -283,16 +271,8 @@ class UpperBound(Draw):
         x = x.reshape(len(x), -1).astype(self.x.dtype)
         k = self.kernel(x, self.x)
         variance = self.kernel.diagonal(x) - jnp.sum((k @ self.root.T) ** 2, axis=1)
-        std = jnp.sqrt(jnp.maximum(variance, _SMALLEST_VARIANCE) + self.noise)
+        std = jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE) + self.noise)
         return self.beta * (k @ self.weights + self.kappa * std)
-
-
-class _Update(TypedDict):
-    """What conditions a prior draw on the data: arguments of a draw."""
-
-    kernel: Any  # of the kind that the draw needs
-    x: Any
-    weights: Any
 
 
 @dataclass(frozen=True)
@@ -302,10 +282,10 @@ class _KernelPrior(Prior):
     kernel: GPKernel = field(kw_only=True)
 
 
-_Known: TypeAlias = PreparedData[_KernelPrior]
+_Prepared: TypeAlias = PreparedData[_KernelPrior]
 
 
-def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Known:
+def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Prepared:
     """Flatten and prepare data; a policy that reads pending points gets them too."""
 
     def prior(x: np.ndarray, targets: np.ndarray) -> _KernelPrior:
@@ -327,31 +307,7 @@ def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Known:
     )
 
 
-def _gain(known: _Known, count: int) -> np.ndarray:
-    return np.full(count, known.gain)
-
-
-def _update(known: _Known, residuals: np.ndarray) -> _Update:
-    """Return the kernel, the points and A^-1 times the residuals (B, n), padded."""
-    x, kernel = known.x.astype(np.float64), known.prior.kernel
-    weights = residuals
-    if known.n:
-        K = gram(kernel, x[: known.n], x[: known.n])
-        weights = Factor(K, known.s2).solve(residuals.T).T
-    kernels, points = _repeated((kernel, x), len(residuals))
-    return {"kernel": kernels, "x": points, "weights": pad(weights, len(x), axis=1)}
-
-
-def _mean_weights(known: _Known, x: np.ndarray) -> np.ndarray:
-    """Return A^-1 y of the observed points, and zeros for the others."""
-    weights = np.zeros(len(x))
-    if known.n:
-        K = gram(known.prior.kernel, x[: known.n], x[: known.n])
-        weights[: known.n] = Factor(K, known.s2).solve(known.targets)
-    return weights
-
-
-def _inverse_root(known: _Known, x: np.ndarray) -> np.ndarray:
+def _inverse_root(known: _Prepared, x: np.ndarray) -> np.ndarray:
     """Return L^-1 of A of observed and pending points, zero on padding."""
     count = known.n + known.pending
     root = np.zeros((len(x), len(x)))
@@ -359,11 +315,6 @@ def _inverse_root(known: _Known, x: np.ndarray) -> np.ndarray:
         K = gram(known.prior.kernel, x[:count], x[:count])
         root[:count, :count] = Factor(K, known.s2).half_solve(np.eye(count))
     return root
-
-
-def _repeated(shared: T, count: int) -> T:
-    """Give every score of a batch its copy of what they share."""
-    return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], count, 0), shared)
 
 
 def _flat(x: np.ndarray) -> np.ndarray:
@@ -377,10 +328,5 @@ def _covariance(policy: GPTS | GPUCB, points: np.ndarray) -> np.ndarray:
 
 
 def _check(policy: GPTS | GPUCB) -> None:
-    name = type(policy).__name__
     check(policy, noise_std=POSITIVE.or_none(), fit=FLAG, standardise=FLAG, hyperprior=FLAG)
-    if not isinstance(gp_prior.named_kernel(policy.kernel, 1), SE | Matern52 | NTK):
-        raise ValueError(
-            f'{name} needs kernel to be "se", "matern52", "ntk", or an SE, Matern52 or NTK, '
-            f"got {policy.kernel!r}."
-        )
+    gp_prior.named_kernel(policy.kernel, 1, owner=type(policy).__name__)

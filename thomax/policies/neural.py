@@ -32,10 +32,9 @@ from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
-from thomax.model.padding import pad
-from thomax.model.posterior import Factor
+from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import Prior, default_prior, fit_prior
-from thomax.model.training import Problem, gradient_descent, train
+from thomax.model.training import Problem, descend_or_stay, train
 from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, is_infinite
@@ -43,7 +42,6 @@ from thomax.spelling import spell_checked
 from thomax.types import Array
 
 _GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure
-_SMALLEST_VARIANCE = 1e-12  # where the square root still has a derivative
 _pytree = jax.tree_util.register_dataclass
 
 
@@ -141,7 +139,7 @@ class NeuralScore(Draw):
         mean = self.network.apply(self.theta, inputs)
         if self.theta0 is not None:
             mean = mean - self.network.apply(self.theta0, inputs)
-        sigma = jnp.sqrt(jnp.maximum(self.nu * self._variances(inputs), _SMALLEST_VARIANCE))
+        sigma = jnp.sqrt(jnp.maximum(self.nu * self._variances(inputs), SMALLEST_VARIANCE))
         xi = 1.0 if self.words is None else white_noise(self.words, x)
         return self.amplitude * (mean + sigma.astype(mean.dtype) * xi)
 
@@ -220,7 +218,7 @@ class _Neural(Policy):
         scores = NeuralScore(
             **known.units(len(keys)), network=self.network, theta=theta[own],
             theta0=theta0[own] if self.centred else None,
-            amplitude=np.full(len(keys), known.gain, np.float32),
+            amplitude=known.gains(len(keys)),
             nu=np.full(len(keys), self.nu, np.float32),
             variance=jax.tree.map(lambda *z: np.stack([z[i] for i in own]), *variances),
             words=noise_words(keys, Stream.NEURAL_TS_NOISE) if self._noisy else None,
@@ -233,20 +231,17 @@ class _Neural(Policy):
         return default_prior(self.network, self.lift_to_sphere, math.sqrt(self.lam))
 
     def _train(self, theta0: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
-        x, n, lam, weights = known.x, known.n, known.s2, known.is_observed
-        with np.errstate(over="ignore"):  # raw targets beyond float32 make the descent diverge
-            y = np.tile(pad(known.targets, len(x)).astype(np.float32), (len(theta0), 1))
+        x, n, lam, y = known.x, known.n, known.s2, known.tiled_targets(len(theta0))
         if self.centred:
             y = y + np.stack([_outputs(self.network, t, x) for t in theta0])
         if self.descent is None:
-            problem = Problem(self.network, theta0, x, y, weights, lam)
-            return train(problem, steps=10, polish=4, tolerance=1e-3, max_dense=10_000)[0]
+            problem = Problem(self.network, theta0, x, y, known.is_observed, lam)
+            return train(problem, steps=10, polish=4, tolerance=1e-3)[0]
         # The released loss: the mean of squares, and weight decay lam / n towards zero.
-        mean = weights / np.float32(math.sqrt(n))
-        problem = Problem(self.network, np.zeros_like(theta0), x, y, mean, lam / (2 * n))
+        decay, weights = lam / (2 * n), known.mean_weights
+        problem = Problem(self.network, np.zeros_like(theta0), x, y, weights, decay)
         steps, rate = self.descent
-        theta = gradient_descent(problem, theta0, steps=steps, learning_rate=rate)
-        return np.where(np.isfinite(problem.loss(theta))[:, None], theta, theta0)
+        return descend_or_stay(problem, theta0, steps=steps, learning_rate=rate)
 
     def _variance(self, theta: np.ndarray, known: PreparedData[Prior]) -> Exact | Diagonal:
         kind = Exact if self.variance == "exact" else Diagonal

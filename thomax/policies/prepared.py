@@ -2,6 +2,7 @@
 
 Notation:
     n       observed points that gave a value
+    K, A    covariances of the observed points, and K + s2 I with the noise variance s2   (n, n)
     beta    inflation of the posterior's standard deviation
     gain    beta times the prior's amplitude: what multiplies the model
 
@@ -17,14 +18,19 @@ import numpy as np
 
 from thomax.keys import Stream, normals
 from thomax.model.data import Data
-from thomax.model.draws import Units
+from thomax.model.draws import PathwiseDraw, Units, repeated
+from thomax.model.kernels import NTK, Kernel, gram
 from thomax.model.networks import CNN, MLP, Network
 from thomax.model.padding import pad, padded_size
+from thomax.model.posterior import Factor
 from thomax.model.prior import Prior
+from thomax.model.tangents import push
 from thomax.model.targets import Standardised
 
 Schedule: TypeAlias = float | Callable[[int], float]  # the argument is the number of observations
 P = TypeVar("P", bound=Prior)
+
+_ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 
 @dataclass(frozen=True)
@@ -32,23 +38,20 @@ class PreparedData(Generic[P]):
     """The points, targets and prior that all scores of a call share.
 
     Args:
-        x: Observed points in canonical order, then pending ones, then padding, as the model sees
-            them.
-        n: How many points are observed.
-        pending: How many of the rows after those are pending.
+        data: The evaluations that gave a value, in canonical order.
+        x: The points of these, then pending ones, then padding, as the model sees them.
+        pending: How many rows of x are pending points.
         standard: The targets, and the way back to the objective's units.
         prior: Scales of inputs and outputs, and the noise.
         beta: What multiplies the posterior's standard deviation.
-        dimension: How many numbers make up a point as it was given.
     """
 
+    data: Data
     x: np.ndarray
-    n: int
     pending: int
     standard: Standardised
     prior: P
     beta: float
-    dimension: int
 
     @classmethod
     def of(
@@ -83,7 +86,17 @@ class PreparedData(Generic[P]):
         x = np.concatenate([data.x, data.pending]) if with_pending else data.x
         x = prior.inputs(pad(x, padded_size(len(x), shape)))
         pending = len(data.pending) if with_pending else 0
-        return cls(x, n, pending, standard, prior, found, math.prod(shape))
+        return cls(data, x, pending, standard, prior, found)
+
+    @property
+    def n(self) -> int:
+        """How many points are observed."""
+        return len(self.data)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers make up a point as it was given."""
+        return math.prod(self.data.x.shape[1:])
 
     @property
     def observed(self) -> np.ndarray:
@@ -96,9 +109,18 @@ class PreparedData(Generic[P]):
         return (np.arange(len(self.x)) < self.n).astype(np.float32)
 
     @property
+    def mean_weights(self) -> np.ndarray:
+        """Weights of the rows in a loss that is the mean of squares, not their sum, float32."""
+        return self.is_observed / np.float32(math.sqrt(self.n))
+
+    @property
     def gain(self) -> float:
         """What multiplies the model: beta, and the amplitude of the prior."""
-        return self.beta * self.prior.amplitude
+        return self.beta * self.prior.amplitude  # Algorithm 1, line 2; Algorithm 2, line 2
+
+    def gains(self, count: int, precision: type[np.floating] = np.float32) -> np.ndarray:
+        """Return the gain once for each of so many draws, in this precision, (count,)."""
+        return np.full(count, self.gain, precision)
 
     @property
     def s2(self) -> float:
@@ -114,6 +136,24 @@ class PreparedData(Generic[P]):
         """Return the targets of every draw, (B, n), with a draw of the noise."""
         return self.targets + self.prior.noise_std * normals(keys, self.n, Stream.EPS)
 
+    def tiled_targets(self, count: int) -> np.ndarray:
+        """Return the targets once for each of so many networks, padded, (count, N) float32."""
+        with np.errstate(over="ignore"):  # raw targets beyond float32 make a descent diverge
+            return np.tile(pad(self.targets, len(self.x)).astype(np.float32), (count, 1))
+
+    def solve(self, kernel: Kernel, residuals: np.ndarray) -> np.ndarray:
+        """Return A^-1 times residuals (B, n), with zeros for all rows but the observed: (B, N).
+
+        Args:
+            kernel: The kernel of K, on points as the model sees them.
+            residuals: What the prior draws leave of the targets, (B, n).
+        """
+        weights = np.zeros((len(residuals), len(self.x)))
+        if self.n:
+            K = gram(kernel, self.observed, self.observed)
+            weights[:, : self.n] = Factor(K, self.s2).solve(residuals.T).T
+        return weights
+
     def units(self, count: int) -> Units:
         """Return the fields of so many draws that lead back to the objective's units."""
         warping = self.standard.warping
@@ -124,6 +164,50 @@ class PreparedData(Generic[P]):
             "warping": None if warping is None else np.tile(warping, (count, 1)),
             "single": False,
         }
+
+
+def pathwise_draws(
+    keys: np.ndarray,
+    known: PreparedData[P],
+    kernel: NTK,
+    network: MLP,
+    targets: np.ndarray,
+    *,
+    precision: type[np.floating] = np.float32,
+) -> PathwiseDraw:
+    """Condition prior draws of a wide network on the data, by its exact tangent kernel.
+
+    Args:
+        keys: One key for each draw, (B, 2).
+        known: The data.
+        kernel: The exact tangent kernel.
+        network: The wide network that prior draws are taken from.
+        targets: The targets of every draw, (B, n).
+        precision: The type of the gain, to which values of draws are rounded.
+    """
+    p = network.size(known.x.shape[1:])
+    theta0, theta0_prime = normals(keys, p, Stream.THETA0), normals(keys, p, Stream.THETA0_PRIME)
+    residuals = targets
+    if known.n:
+        prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
+        residuals = targets - prior[:, : known.n]
+    kernels, points = repeated((kernel, known.x.astype(np.float64)), len(keys))
+    return PathwiseDraw(
+        **known.units(len(keys)), network=network, theta=theta0, theta0_prime=theta0_prime,
+        beta=known.gains(len(keys), precision), kernel=kernels, x=points,
+        weights=known.solve(kernel, residuals),
+    )  # fmt: skip
+
+
+def groups(count: int, rows: int) -> list[slice]:
+    """Return which draws are trained together, so that memory stays bounded.
+
+    Args:
+        count: The number of draws.
+        rows: How many points each of them has, padding included.
+    """
+    size = max(1, _ROWS_AT_ONCE // rows)
+    return [slice(start, start + size) for start in range(0, count, size)]
 
 
 def at(schedule: Schedule, n: int) -> float:

@@ -26,20 +26,24 @@ from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
-from thomax.model.networks import MLP, Network
+from thomax.model.networks import MLP, PAPER_NETWORK, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
-from thomax.model.tangents import push
+from thomax.model.tangents import MAX_DENSE, push
 from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
 from thomax.policies.base import Policy
-from thomax.policies.prepared import PreparedData, Schedule, is_infinite
+from thomax.policies.prepared import (
+    PreparedData,
+    Schedule,
+    groups,
+    is_infinite,
+    pathwise_draws,
+)
 from thomax.spelling import spell_checked
 
 D = TypeVar("D", bound=Draw)
 
-_PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
 _MOST_COMPARED = 256  # points whose values are compared to see noise
-_ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class _SampleThenOptimise(Policy):
     warp_targets: bool = True
     scale_prior_std: float = 0.25
     max_noise_std: float = 0.1
-    max_dense: int = 10_000
+    max_dense: int = MAX_DENSE
     prior_width: int = 1024
 
     def __post_init__(self) -> None:
@@ -65,7 +69,7 @@ class _SampleThenOptimise(Policy):
     def paper(cls) -> Self:
         """Return the settings of the paper's experiments: raw targets, no added noise, ReLU."""
         return cls(
-            _PAPER_NETWORK, noise_std=0.1, perturb=False, lift_to_sphere=False, standardise=False
+            PAPER_NETWORK, noise_std=0.1, perturb=False, lift_to_sphere=False, standardise=False
         )
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
@@ -180,7 +184,7 @@ class STOBNTSLinear(_SampleThenOptimise):
             )  # fmt: skip
         return LinearDraw(
             **known.units(len(keys)), network=self.network, theta=theta,
-            theta0_prime=theta0_prime, beta=_gain(known, len(keys)),
+            theta0_prime=theta0_prime, beta=known.gains(len(keys)),
         )  # fmt: skip
 
 
@@ -252,7 +256,7 @@ class STOBNTS(_SampleThenOptimise):
             theta, certificate = self._train(problem)  # Algorithm 1, line 7
         return NeuralDraw(
             **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
-            theta0_prime=theta0_prime, beta=_gain(known, len(keys)), certificate=certificate,
+            theta0_prime=theta0_prime, beta=known.gains(len(keys)), certificate=certificate,
         )  # fmt: skip
 
     def _train(self, problem: Problem) -> tuple[np.ndarray, Certificate]:
@@ -270,11 +274,6 @@ class STOBNTS(_SampleThenOptimise):
         first = problem.loss_and_gradient(problem.theta0)[1]
         norms = np.linalg.norm(gradient, axis=1) / np.linalg.norm(first, axis=1)
         return theta, Certificate(loss, norms, np.full(len(theta), steps))
-
-
-def _gain(known: PreparedData[Prior], count: int) -> np.ndarray:
-    # Algorithm 1, line 2; Algorithm 2, line 2
-    return np.full(count, known.gain, np.float32)
 
 
 def _untrained(count: int) -> Certificate:
@@ -302,12 +301,12 @@ def _draws(
 ) -> D | PathwiseDraw:
     """Make the draws of a batch, in groups of bounded memory."""
     keys, single = as_keys(key)
-    group = max(1, _ROWS_AT_ONCE // padded_size(len(data), data.x.shape[1:]))
     with small_matrices(len(data)):
         known = policy._prepared(data)
         if is_infinite(policy.network):
             return _pathwise(policy, keys, known).as_single(single)
-        parts = [draw(keys[i : i + group], known) for i in range(0, len(keys), group)]
+        rows = padded_size(len(data), data.x.shape[1:])
+        parts = [draw(keys[group], known) for group in groups(len(keys), rows)]
     return _join(parts).as_single(single)
 
 
@@ -322,21 +321,9 @@ def _pathwise(
 ) -> PathwiseDraw:
     """Condition a prior draw on the data: at infinite width both algorithms are this."""
     kernel = exact_ntk(policy.network)
-    network = replace(policy.network, width=policy.prior_width)  # type: ignore[type-var]
-    p = network.size(known.x.shape[1:])
-    theta0, theta0_prime = normals(keys, p, Stream.THETA0), normals(keys, p, Stream.THETA0_PRIME)
-    weights = np.zeros((len(keys), len(known.x)))
-    x = known.x.astype(np.float64)
-    if known.n:
-        prior = np.asarray(push(network, theta0_prime, theta0, known.x), np.float64)
-        K = gram(kernel, x[: known.n], x[: known.n])
-        residual = policy._targets(keys, known) - prior[:, : known.n]
-        weights[:, : known.n] = posterior.Factor(K, known.s2).solve(residual.T).T
-    shared = jax.tree.map(lambda z: np.repeat(np.asarray(z)[None], len(keys), 0), (kernel, x))
-    return PathwiseDraw(
-        **known.units(len(keys)), network=network, theta=theta0, theta0_prime=theta0_prime,
-        beta=_gain(known, len(keys)), kernel=shared[0], x=shared[1], weights=weights,
-    )  # fmt: skip
+    assert isinstance(policy.network, MLP)  # no other network has an exact kernel
+    network = replace(policy.network, width=policy.prior_width)
+    return pathwise_draws(keys, known, kernel, network, policy._targets(keys, known))
 
 
 def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
@@ -352,10 +339,9 @@ def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
     """Look at the best points only where there are many: close ones are among them."""
     data = data.successes()
     best = np.argsort(-data.y, kind="stable")[:_MOST_COMPARED]
-    data = Data(data.x[best], data.y[best]).in_canonical_order()
-    known = policy._prepared(data)
+    known = policy._prepared(Data(data.x[best], data.y[best]))
     x = known.observed
-    flat = data.x.reshape(known.n, known.dimension)
+    flat = known.data.x.reshape(known.n, known.dimension)
     distances = cdist(flat, flat) / (2 * math.sqrt(known.dimension))
     targets = known.standard.targets / known.prior.amplitude
     K = gram(exact_ntk(policy.network), x, x)
