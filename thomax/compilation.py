@@ -46,7 +46,7 @@ def own_settings(x64: bool = False) -> Iterator[None]:
     Where computations take place (`jax_default_device`) is left to the user.
 
     Args:
-        x64: whether arrays may be of double precision.
+        x64: Whether arrays may be of double precision.
     """
     with ExitStack() as stack:
         for setting in (
@@ -71,10 +71,10 @@ class Compiled(Generic[P, R]):
     Its results are NumPy arrays: transferring them, too, is subject to settings.
 
     Args:
-        function: to be compiled.
-        static_argnums: positions of arguments that are constants of the compiled code.
-        x64: compute in double precision where arrays are of double precision.
-        whole: compile the function as one.
+        function: The function to compile.
+        static_argnums: Positions of arguments that are constants of the compiled code.
+        x64: Whether to compute in double precision where arrays are of double precision.
+        whole: Whether to compile the function as one; otherwise each of its operations by itself.
     """
 
     def __init__(
@@ -114,10 +114,10 @@ def compiled(
     """Compile a function, as `jax.jit` does, independently of the user's settings.
 
     Args:
-        static_argnums: positions of arguments that are constants of the compiled code.
-        x64: compute in double precision where arrays are of double precision.
-        whole: compile the function as one; otherwise each of its operations by itself, which
-            rounds after each.
+        static_argnums: Positions of arguments that are constants of the compiled code.
+        x64: Whether to compute in double precision where arrays are of double precision.
+        whole: Whether to compile the function as one; otherwise each of its operations by itself,
+            which rounds after each.
     """
     return lambda function: Compiled(function, static_argnums, x64, whole)
 

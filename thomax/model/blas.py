@@ -38,7 +38,7 @@ def small_matrices(rows: int) -> Iterator[None]:
     that come meanwhile would take it for the user's own, and restore that.
 
     Args:
-        rows: of the matrices.
+        rows: How many rows the matrices have.
     """
     if rows >= _LARGE or not _limiting.acquire(blocking=False):
         yield
@@ -58,9 +58,9 @@ def side_by_side(
     It pays for NumPy's products. SciPy's factorisations hold Python's lock: they gain nothing.
 
     Args:
-        function: what to apply.
-        items: one after the other.
-        rows: of the matrices that the function works on.
+        function: What is applied to each item.
+        items: The arguments, one for each call.
+        rows: How many rows the matrices have that the function works on.
     """
     threads = min(_cores(), len(items))
     if threads < 2 or not _SMALL <= rows < _LARGE:

@@ -170,7 +170,7 @@ class PathwiseDraw(Draw):
 
     Args:
         network: The wide network of the prior draw.
-        theta: theta0, the weights of the prior draw, (B, p).
+        theta: The weights theta0 of the prior draw, (B, p).
         theta0_prime: Where the network is linearised, (B, p).
         beta: What multiplies the draw, (B,).
         kernel: The exact tangent kernel k.

@@ -66,11 +66,11 @@ class Feasibility:
     """The probability of success at any point, bad luck aside, once for each draw of a batch.
 
     Args:
-        kernel: prior covariance of g, on lifted inputs.
-        scale: of the inputs before they are lifted.
-        x: observed points as the kernel sees them, padded.
+        kernel: The prior covariance of g, on lifted inputs.
+        scale: What multiplies the inputs before they are lifted to a sphere.
+        x: The observed points as the kernel sees them, padded.
         weights: K^-1 g of every sample, (n, S).
-        root: L^-1.
+        root: L^-1, in units of the kernel, zero on padding.
     """
 
     kernel: NTK
@@ -83,7 +83,7 @@ class Feasibility:
         """Return the log probability of success, bad luck aside.
 
         Args:
-            x: points, (N, ...).
+            x: The points, (N, ...).
         """
         z = lift(x.astype(self.x.dtype), self.scale)
         k, prior = self.kernel(z, self.x), self.kernel.diagonal(z)
@@ -107,8 +107,8 @@ class FeasibleScore:
 
     Args:
         objective: B draws of the objective.
-        feasibility: the probability of success, B times.
-        required: probability from which on there is no penalty, (B,).
+        feasibility: The probability of success, once for each draw.
+        required: The probability from which on there is no penalty, (B,).
     """
 
     objective: Score
@@ -127,8 +127,8 @@ def avoid_failures(score: Score, key: np.ndarray, data: Data) -> FeasibleScore:
 
     Args:
         score: B draws of the objective.
-        key: of the chains, (2,).
-        data: evaluations in the order of their trials, at least one of them a success.
+        key: The key of the Markov chains, (2,).
+        data: The evaluations in the order of their trials, at least one of them a success.
     """
     count = batch_size(score)
     feasibility, required = fit_feasibility(key, data.x, ~data.failed)
@@ -141,9 +141,9 @@ def fit_feasibility(
     """Learn where evaluations succeed, and how probable that should be where to go next.
 
     Args:
-        key: of the chains, (2,).
-        x: evaluated points in the order of their trials, (n, ...).
-        succeeded: whether each evaluation succeeded, (n,).
+        key: The key of the Markov chains, (2,).
+        x: The evaluated points in the order of their trials, (n, ...).
+        succeeded: Whether each evaluation succeeded, (n,).
     """
     kept = _thinned(succeeded)
     x, succeeded = x.reshape(len(x), -1)[kept], succeeded[kept]
@@ -189,9 +189,9 @@ def sample_latent(rng: np.random.Generator, L: np.ndarray, succeeded: np.ndarray
     """Sample g at the observed points from its posterior, (S, n).
 
     Args:
-        rng: source of randomness.
-        L: Cholesky factor of the prior covariance, (n, n).
-        succeeded: whether each evaluation succeeded, (n,).
+        rng: The source of randomness.
+        L: The Cholesky factor of the prior covariance, (n, n).
+        succeeded: Whether each evaluation succeeded, (n,).
     """
     samples, g = [], np.tile(_start(L, succeeded), (_COUNT, 1))
     for step in range(_BURN_IN + _SAMPLES * _THINNING):

@@ -34,10 +34,10 @@ def draw_frequencies(keys: np.ndarray, kernel: SE | Matern52, pairs: int, d: int
     of a mean of squares, the same in all dimensions.
 
     Args:
-        keys: one for each draw, (B, 2).
-        kernel: stationary, with its length scales.
-        pairs: number of frequencies for each draw.
-        d: number of dimensions.
+        keys: One key for each draw, (B, 2).
+        kernel: A stationary kernel with its length scales.
+        pairs: The number of frequencies for each draw.
+        d: The number of dimensions.
     """
     omega = normals(keys, pairs * d, Stream.FREQUENCIES).reshape(len(keys), pairs, d)
     if isinstance(kernel, Matern52):
@@ -50,8 +50,8 @@ def feature_matrix(omega: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return the features of points (n, d), in float64 and without compilation: (n, 2m).
 
     Args:
-        omega: frequencies, (m, d).
-        x: points, (n, d).
+        omega: The frequencies of the waves, (m, d).
+        x: The points, (n, d).
     """
     phase = x.astype(np.float64) @ omega.astype(np.float64).T
     return np.concatenate([np.cos(phase), np.sin(phase)], axis=1) / math.sqrt(len(omega))
@@ -66,11 +66,11 @@ def conditioned(
     zero, and otherwise has too small a covariance.
 
     Args:
-        w: prior weights, (2m,).
-        omega: frequencies, (m, d).
-        y: targets, (n,).
-        x: observed points, (n, d).
-        noise_variance: of the observations.
+        w: A prior draw of the weights of the features, (2m,).
+        omega: The frequencies of the waves, (m, d).
+        y: The targets, (n,).
+        x: The observed points, (n, d).
+        noise_variance: The variance of the observation noise.
     """
     phi = feature_matrix(omega, x)
     return w + phi.T @ Factor(phi @ phi.T, noise_variance).solve(y - phi @ w)
@@ -80,9 +80,9 @@ def feature_sum(omega: Array, w: Array, x: Array) -> Array:
     """Return phi(x) w, as traced code: the features themselves need not be stored.
 
     Args:
-        omega: frequencies, (m, d).
-        w: weights, (2m,).
-        x: points, (N, d).
+        omega: The frequencies of the waves, (m, d).
+        w: The weights of the features, (2m,).
+        x: The points, (N, d).
     """
     phase = x @ omega.T
     cosine, sine = w[: len(omega)], w[len(omega) :]
@@ -103,11 +103,11 @@ class FourierDraw(Draw):
                   `-prior-'    `------------- update -----------'
 
     Args:
-        beta: multiple of the deviation from the mean, (B,).
-        omega: frequencies, (B, m, d).
-        w: weights of the features, (B, 2m).
-        kernel: of the update; None if the features are the process.
-        x: observed points of the update, (B, n, d).
+        beta: What multiplies the draw, (B,).
+        omega: The frequencies of the waves, (B, m, d).
+        w: The weights of the features, (B, 2m).
+        kernel: The kernel of the update; None if the features are the process.
+        x: The observed points of the update, (B, n, d).
         weights: A^-1 (y + eps - phi(X) w), (B, n).
     """
 

@@ -39,9 +39,9 @@ class Hyperparameters:
     """A kernel (SE and Matern of unit variance), and what multiplies its draws.
 
     Args:
-        kernel: with length scales, if it has any.
-        amplitude: standard deviation of the function in units of the kernel's.
-        noise_std: standard deviation of the observation noise in units of the amplitude.
+        kernel: The kernel, with length scales if it has any.
+        amplitude: The standard deviation of the function, in units of the kernel's.
+        noise_std: The standard deviation of the observation noise, in units of the amplitude.
     """
 
     kernel: GPKernel
@@ -53,7 +53,7 @@ def default_length_scale(d: int) -> float:
     """Return the mode of the prior over length scales.
 
     Args:
-        d: number of dimensions.
+        d: The number of dimensions.
     """
     return math.exp(_scale_location(d) - _SCALE_SPREAD**2)
 
@@ -98,10 +98,10 @@ def usual_hyperparameters(
     """Return the hyperparameters that are assumed before the data.
 
     Args:
-        kernel: its name, or a kernel.
-        noise_std: standard deviation of the observation noise in units of the targets; None for
-            the usual one.
-        d: number of dimensions.
+        kernel: Its name, or a kernel.
+        noise_std: The standard deviation of the observation noise, in units of the targets; None
+            for the usual one.
+        d: The number of dimensions.
     """
     kernel, amplitude = named_kernel(kernel, d), 1.0
     if not isinstance(kernel, NTK):
@@ -119,8 +119,8 @@ class ScaledKernel:
     """Multiples of a kernel of scaled points, with noise: what p of this module means.
 
     Args:
-        kernel: of unit variance and length scale.
-        hyperprior: whether some hyperparameters are likelier than others before the data.
+        kernel: A kernel of unit variance and length scale.
+        hyperprior: Whether some hyperparameters are likelier than others before the data.
     """
 
     kernel: Kernel
@@ -130,8 +130,8 @@ class ScaledKernel:
         """Return A; rows of padding are those of the identity, so that they couple to nothing.
 
         Args:
-            p: hyperparameters, (2,) or (2 + d,).
-            x: points, (n, d).
+            p: The hyperparameters, (2,) or (2 + d,).
+            x: The points, (n, d).
             mask: False on rows of padding, (n,).
         """
         x = x / jnp.exp(p[2:]) if len(p) > 2 else x
@@ -145,8 +145,8 @@ class ScaledKernel:
         logarithms.
 
         Args:
-            p: hyperparameters, (2,) or (2 + d,).
-            d: number of dimensions of the points.
+            p: The hyperparameters, (2,) or (2 + d,).
+            d: The number of dimensions of the points.
         """
         if not self.hyperprior:
             return jnp.zeros((), p.dtype)
@@ -170,13 +170,13 @@ def fit_hyperparameters(
     """Maximise the evidence, times the priors unless these are switched off, from three starts.
 
     Args:
-        before: hyperparameters assumed before the data; in units of the root mean square of y
+        before: Hyperparameters assumed before the data; in units of the root mean square of y
             the first start. Returned as they are when there are too few points or nothing can be
             learnt from them.
-        x: observed points, (n, d).
-        y: observed values, (n,).
-        fixed_noise: whether to keep the noise.
-        hyperprior: whether some hyperparameters are likelier than others before the data.
+        x: The observed points, (n, d).
+        y: The observed values, (n,).
+        fixed_noise: Whether to keep the noise as it is in `before`.
+        hyperprior: Whether some hyperparameters are likelier than others before the data.
     """
     every = math.ceil(max(len(x), 1) / _MOST_POINTS)
     x, y = x[::every], y[::every]

@@ -33,8 +33,8 @@ class Family(Protocol):
         """Return A; rows of padding are those of the identity, so that they couple to nothing.
 
         Args:
-            p: hyperparameters, (k,).
-            x: points, (n, d).
+            p: The hyperparameters, (k,).
+            x: The points, (n, d).
             mask: False on rows of padding, (n,).
         """
 
@@ -42,8 +42,8 @@ class Family(Protocol):
         """Return minus the log density of hyperparameters before the data, up to a constant.
 
         Args:
-            p: hyperparameters, (k,).
-            d: number of dimensions of the points.
+            p: The hyperparameters, (k,).
+            d: The number of dimensions of the points.
         """
 
 
@@ -60,13 +60,13 @@ def most_likely(
     """Return the best hyperparameters (k,) that an ascent finds, or None if none are finite.
 
     Args:
-        family: what the hyperparameters mean.
-        x: observed points, (n, d).
-        y: observed values, (n,).
-        starts: where to start from, a row each, (starts, k).
-        box: least and greatest hyperparameters, (k,) each.
-        size: number of rows that data are padded to, so that few sizes are compiled.
-        iterations: of the ascent, at most.
+        family: The priors that the hyperparameters choose from.
+        x: The observed points, (n, d).
+        y: The observed values, (n,).
+        starts: The hyperparameters to start from, a row each, (starts, k).
+        box: The least and the greatest hyperparameters, (k,) each.
+        size: The number of rows that data are padded to, so that few sizes are compiled.
+        iterations: The most iterations of the ascent.
     """
     fixed = pad(x, size), pad(y, size), np.arange(size) < len(y)
 

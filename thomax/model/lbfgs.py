@@ -25,10 +25,10 @@ class Minimum:
     """Where the minimisation ended, for each problem.
 
     Args:
-        x: the points, (..., p).
-        value: of the functions there, (...).
-        gradient: of the functions there, (..., p).
-        iterations: how many it took, the same for all.
+        x: The best points found, (..., p).
+        value: The values of the functions there, (...).
+        gradient: The gradients of the functions there, (..., p).
+        iterations: How many iterations it took, the same for all.
     """
 
     x: np.ndarray
@@ -55,15 +55,16 @@ def minimise(
     improves it; its value never increases.
 
     Args:
-        function: returns values (...) and gradients (..., p) at points (..., p).
-        x: where to start, (..., p).
-        iterations: at most.
-        tolerance: norm of the projected gradient at which a problem is solved.
-        memory: number of steps that the approximate Hessian is made from.
-        backtracks: number of step lengths tried in an iteration.
-        precondition: applies an approximate inverse Hessian to each row.
-        lower: least values of the variables.
-        upper: greatest values of the variables.
+        function: Returns values (...) and gradients (..., p) at points (..., p).
+        x: The points to start from, (..., p).
+        iterations: The most iterations.
+        tolerance: The norm of the projected gradient at which a problem is solved.
+        memory: The number of steps that the approximate Hessian is made from.
+        backtracks: The number of step lengths tried in an iteration.
+        precondition: Applies an approximate inverse Hessian to each row; None takes a multiple of
+            the identity.
+        lower: The least values of the variables.
+        upper: The greatest values of the variables.
     """
     unbounded = bool(np.all(np.isneginf(lower)) and np.all(np.isposinf(upper)))
     x = np.clip(x, lower, upper)

@@ -12,8 +12,8 @@ def padded_size(n: int, shape: tuple[int, ...] = ()) -> int:
     with several axes, they do not, and sizes begin with 16, 24, 32.
 
     Args:
-        n: number of rows.
-        shape: of one row.
+        n: The number of rows to make room for.
+        shape: The shape of one row.
     """
     size = _FEWEST_ROWS if len(shape) < 2 else _FEWEST_IMAGES
     while size < n:
@@ -27,9 +27,9 @@ def pad(rows: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
     """Append zeros along an axis until it has `size` entries.
 
     Args:
-        rows: what to pad.
-        size: number of entries wanted.
-        axis: along which to append.
+        rows: The array to pad.
+        size: How many entries the axis shall have.
+        axis: The axis along which zeros are appended.
     """
     missing = size - rows.shape[axis]
     widths = [(0, missing if i == axis % rows.ndim else 0) for i in range(rows.ndim)]

@@ -28,8 +28,8 @@ class Factor:
     """The Cholesky factor of K + s2 I, with as little jitter as it takes.
 
     Args:
-        K: kernel matrix, (n, n).
-        noise_variance: s2.
+        K: The kernel matrix, (n, n).
+        noise_variance: What is added to the diagonal, s2.
 
     Examples:
         >>> Factor(3.0 * np.eye(2), noise_variance=1.0).solve(np.array([4.0, 8.0])).tolist()
@@ -56,7 +56,7 @@ class Factor:
         """Return A^-1 b.
 
         Args:
-            b: right-hand sides, (n,) or (n, N).
+            b: The right-hand sides, (n,) or (n, N).
         """
         return np.asarray(scipy.linalg.cho_solve((self.lower, True), b, check_finite=False))
 
@@ -64,7 +64,7 @@ class Factor:
         """Return L^-1 b, whose columns have the squared norms b^T A^-1 b.
 
         Args:
-            b: right-hand sides, (n,) or (n, N).
+            b: The right-hand sides, (n,) or (n, N).
         """
         return np.asarray(
             scipy.linalg.solve_triangular(self.lower, b, lower=True, check_finite=False)
@@ -81,10 +81,10 @@ def conjugate_gradients(
     """Solve A a = b for many right-hand sides (..., n), when A is only known by products.
 
     Args:
-        multiply: returns A v for every row v of its argument.
-        b: right-hand sides, (..., n).
-        tolerance: of the residual, relative to the right-hand side.
-        iterations: at most.
+        multiply: Returns A v for every row v of its argument.
+        b: The right-hand sides, (..., n).
+        tolerance: The norm of the residual, relative to the right-hand side, at which to stop.
+        iterations: The most iterations.
     """
     a = np.zeros_like(b, np.float64)
     residual = np.array(b, np.float64)
@@ -116,11 +116,11 @@ def mean_and_covariance(
     """Return the posterior mean k^T A^-1 y and covariance prior - k^T A^-1 k at N points.
 
     Args:
-        K: kernel matrix of the observed points, (n, n).
-        k: covariances of observed with other points, (n, N).
-        prior: prior covariances of the other points, (N, N).
-        y: observed values, (n,).
-        noise_std: standard deviation of the observation noise.
+        K: The kernel matrix of the observed points, (n, n).
+        k: The covariances of observed with other points, (n, N).
+        prior: The prior covariances of the other points, (N, N).
+        y: The observed values, (n,).
+        noise_std: The standard deviation of the observation noise.
     """
     factor = Factor(K, noise_std**2)
     half = factor.half_solve(k)
@@ -136,10 +136,10 @@ def unperturbed_covariance(
     paper's loss (1) reads, forgets that they are noisy.
 
     Args:
-        K: kernel matrix of the observed points, (n, n).
-        k: covariances of observed with other points, (n, N).
-        prior: prior covariances of the other points, (N, N).
-        noise_std: standard deviation of the observation noise.
+        K: The kernel matrix of the observed points, (n, n).
+        k: The covariances of observed with other points, (n, N).
+        prior: The prior covariances of the other points, (N, N).
+        noise_std: The standard deviation of the observation noise.
     """
     factor = Factor(K, noise_std**2)
     solved = factor.solve(k)
@@ -153,10 +153,10 @@ def variance(K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float) 
     paper's appendix on uncertainty sampling lacks the factor s2 (which moves no maximum).
 
     Args:
-        K: kernel matrix of the observed points, (n, n).
-        k: covariances of observed with other points, (n, N).
-        prior: prior variances of the other points, (N,).
-        noise_std: standard deviation of the observation noise.
+        K: The kernel matrix of the observed points, (n, n).
+        k: The covariances of observed with other points, (n, N).
+        prior: The prior variances of the other points, (N,).
+        noise_std: The standard deviation of the observation noise.
     """
     return prior - np.square(Factor(K, noise_std**2).half_solve(k)).sum(axis=0)
 
@@ -165,9 +165,9 @@ def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float) -> float:
     """Return log p(y) = -(y^T A^-1 y + log det A + n log 2 pi) / 2.
 
     Args:
-        K: kernel matrix of the observed points, (n, n).
-        y: observed values, (n,).
-        noise_std: standard deviation of the observation noise.
+        K: The kernel matrix of the observed points, (n, n).
+        y: The observed values, (n,).
+        noise_std: The standard deviation of the observation noise.
     """
     factor = Factor(K, noise_std**2)
     fit = float(np.square(factor.half_solve(y)).sum())
@@ -185,10 +185,10 @@ def evidence_of_noise(
     some short lengths.
 
     Args:
-        K: covariances of the smooth function, (n, n).
-        distances: between the points, in edges of the cube, (n, n).
-        y: observed values, (n,).
-        noise_std: standard deviation of what the smooth function leaves over.
+        K: The covariances of the smooth function, (n, n).
+        distances: The distances between the points, in edges of the cube, (n, n).
+        y: The observed values, (n,).
+        noise_std: The standard deviation of what the smooth function leaves over.
     """
     rough = (
         log_evidence(K + noise_std**2 * np.exp(-distances / length), y, _ROUNDING * noise_std)
@@ -203,10 +203,10 @@ def joint_draws(
     """Turn standard normals (B, N) into draws from N(mean, covariance): exact on a finite set.
 
     Args:
-        normals: standard normal numbers, (B, N).
-        mean: of the draws, (N,).
-        covariance: of the draws, (N, N).
-        jitter: variance added to the diagonal, relative to its mean.
+        normals: Independent standard normal numbers, (B, N).
+        mean: The mean of the draws, (N,).
+        covariance: The covariance of the draws, (N, N).
+        jitter: The variance added to the diagonal, relative to its mean.
     """
     scale = max(float(np.mean(np.diag(covariance))), 1e-300)
     return mean + normals @ Factor(covariance, jitter * scale).lower.T

@@ -47,8 +47,8 @@ def lift(x: Array, scale: ArrayOrFloat) -> Array:
     Points of another shape are flattened.
 
     Args:
-        x: points, (n, ...).
-        scale: of the points, one or (d,).
+        x: The points, (n, ...).
+        scale: What multiplies the points: one, or one for each dimension, (d,).
     """
     x = x.reshape(len(x), -1)
     d = x.shape[1]
@@ -65,9 +65,10 @@ class Prior:
     """The prior over functions; without a scale points are not lifted to the sphere.
 
     Args:
-        scale: of the inputs before they are lifted, one or (d,).
-        noise_std: standard deviation of the observation noise in units of the amplitude.
-        amplitude: standard deviation of the function in units of the network's.
+        scale: What multiplies the inputs before they are lifted: one, or one for each dimension,
+            (d,); None if they are not lifted.
+        noise_std: The standard deviation of the observation noise, in units of the amplitude.
+        amplitude: The standard deviation of the function, in units of the network's.
     """
 
     scale: float | np.ndarray | None
@@ -78,7 +79,7 @@ class Prior:
         """Return points as the network sees them, float32.
 
         Args:
-            x: points, (n, ...).
+            x: The points, (n, ...).
         """
         if self.scale is None:
             return x
@@ -88,8 +89,8 @@ class Prior:
         """Return the scale of every dimension for each of so many draws, (count, d).
 
         Args:
-            count: number of draws.
-            d: number of dimensions.
+            count: The number of draws.
+            d: The number of dimensions.
         """
         if self.scale is None:
             return None
@@ -100,9 +101,9 @@ def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | Non
     """Return the prior before there are enough data to choose one.
 
     Args:
-        network: only an MLP can have its inputs lifted.
-        lift_to_sphere: whether to lift them.
-        noise_std: standard deviation of the observation noise; None for the usual one.
+        network: The network; only an MLP can have its inputs lifted.
+        lift_to_sphere: Whether to lift points to a sphere before the network sees them.
+        noise_std: The standard deviation of the observation noise; None for the usual one.
     """
     scale = 1.0 if lift_to_sphere and isinstance(network, MLP) else None
     return Prior(scale, USUAL_NOISE_STD if noise_std is None else noise_std)
@@ -116,9 +117,9 @@ class LiftedNTK:
     """Tangent kernels of points on a sphere, with noise: what p of this module means.
 
     Args:
-        kernel: of lifted points.
-        scale_prior_std: standard deviation of the logarithm of a dimension's scale around the
-            one that all have in common.
+        kernel: The tangent kernel, on lifted points.
+        scale_prior_std: The prior standard deviation of the logarithm of a dimension's scale
+            around the one that all have in common.
     """
 
     kernel: NTK
@@ -128,8 +129,8 @@ class LiftedNTK:
         """Return A; rows of padding are those of the identity, so that they couple to nothing.
 
         Args:
-            p: hyperparameters, (3 + d,).
-            x: points, (n, d).
+            p: The hyperparameters, (3 + d,).
+            x: The points, (n, d).
             mask: False on rows of padding, (n,).
         """
         z = lift(x, jnp.exp(p[2] + p[3:]))
@@ -141,8 +142,8 @@ class LiftedNTK:
         """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions.
 
         Args:
-            p: hyperparameters, (3 + d,).
-            d: number of dimensions of the points.
+            p: The hyperparameters, (3 + d,).
+            d: The number of dimensions of the points.
         """
         amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
         ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
@@ -166,13 +167,13 @@ def fit_prior(
     dimension a scale of its own. Networks whose exact kernel is unknown keep the default.
 
     Args:
-        network: whose tangent kernel is the prior covariance.
-        x: observed points, (n, ...).
-        targets: standardised values, (n,).
-        lift_to_sphere: whether to lift points to the sphere.
-        scale_prior_std: standard deviation of the logarithm of a dimension's scale around the
-            common one; 0 keeps one scale for all.
-        max_noise_std: largest standard deviation of the noise, in amplitudes.
+        network: The network whose tangent kernel is the prior covariance.
+        x: The observed points, (n, ...).
+        targets: The standardised values, (n,).
+        lift_to_sphere: Whether to lift points to a sphere before the network sees them.
+        scale_prior_std: The prior standard deviation of the logarithm of a dimension's scale
+            around the common one; 0 keeps one scale for all.
+        max_noise_std: The largest standard deviation of the noise, in units of the amplitude.
     """
     before = default_prior(network, lift_to_sphere, None)
     if len(x) < 4 or not has_exact_ntk(network):

@@ -28,9 +28,9 @@ def sobol_point(dimension: int, seed: int, index: int) -> np.ndarray:
     """Return a point of [0, 1)^d.
 
     Args:
-        dimension: number of coordinates.
-        seed: of the scrambling.
-        index: place in the sequence, from 0.
+        dimension: The number of coordinates.
+        seed: The seed of the scrambling.
+        index: The place in the sequence, from 0.
 
     Examples:
         >>> sobol_point(2, seed=0, index=5).shape

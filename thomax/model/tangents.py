@@ -35,10 +35,10 @@ def linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array
     """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep.
 
     Args:
-        network: gives the function.
-        theta: where to linearise, (B, p).
-        v: directions, (B, p).
-        x: points, (N, ...).
+        network: The network to linearise.
+        theta: The parameters at which each network is linearised, (B, p).
+        v: The direction in parameter space of each network, (B, p).
+        x: The points, (N, ...).
     """
     return _linearise(network, theta, v, x)
 
@@ -47,10 +47,10 @@ def push(network: Network, theta: Array, v: Array, x: Array) -> Array:
     """Return J v for every network, (B, N).
 
     Args:
-        network: gives the function.
-        theta: where to linearise, (B, p).
-        v: directions, (B, p).
-        x: points, (N, ...).
+        network: The network to linearise.
+        theta: The parameters at which each network is linearised, (B, p).
+        v: The direction in parameter space of each network, (B, p).
+        x: The points, (N, ...).
     """
     return linearise(network, theta, v, x)[1]
 
@@ -60,10 +60,10 @@ def pull(network: Network, theta: Array, a: Array, x: Array) -> Array:
     """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep.
 
     Args:
-        network: gives the function.
-        theta: where to linearise, (B, p).
-        a: weights of the points, (B, N).
-        x: points, (N, ...).
+        network: The network to linearise.
+        theta: The parameters at which each network is linearised, (B, p).
+        a: The weights of the points for each network, (B, N).
+        x: The points, (N, ...).
     """
     return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
 
@@ -81,15 +81,15 @@ class TangentSystem:
     """B networks linearised at theta: f, J v, and solves with J J^T + ridge I.
 
     Args:
-        network: gives the function.
-        theta: where to linearise, (B, p).
-        v: directions, (B, p).
-        x: points, padded, (N, ...).
-        n: number of points that are no padding.
-        max_dense: number of points up to which K is formed; beyond, solves go by conjugate
+        network: The network to linearise.
+        theta: The parameters at which each network is linearised, (B, p).
+        v: The direction in parameter space of each network, (B, p).
+        x: The points, padded with zero rows, (N, ...).
+        n: The number of points that are no padding.
+        max_dense: The number of points up to which K is formed; more are solved by conjugate
             gradients.
-        precision: of K; float32 is enough, and faster, where a damping far above rounding is
-            added.
+        precision: The type of K; float32 is enough, and faster, where a damping far above rounding
+            is added.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class TangentSystem:
         """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once if dense.
 
         Args:
-            ridge: what to add to the diagonal of K, (B,).
+            ridge: What is added to the diagonal of K, (B,).
         """
         if self.kernels is None:
             return lambda b: conjugate_gradients(

@@ -24,10 +24,10 @@ class Standardised:
     """Targets of mean zero and unit variance, and the way back.
 
     Args:
-        targets: what a model is trained on, (n,).
-        centre: value of y that the target zero stands for.
-        scale: difference in y that a difference of one in (unwarped) targets stands for.
-        warping: power, shift and standard deviation of a Yeo-Johnson transform, if there is one.
+        targets: What a model is trained on, (n,).
+        centre: The value of y that the target zero stands for.
+        scale: The difference in y that one unit of unwarped targets stands for.
+        warping: Power, shift and standard deviation of a Yeo-Johnson transform; None for none.
     """
 
     targets: np.ndarray
@@ -39,7 +39,7 @@ class Standardised:
         """Return what targets, or a model's outputs on their scale, are in the units of y.
 
         Args:
-            targets: of any shape.
+            targets: Standardised and maybe warped values, (n,) or (B, n).
         """
         return restored(targets, self.centre, self.scale, self.warping)
 
@@ -48,7 +48,7 @@ def raw(y: np.ndarray) -> Standardised:
     """Leave targets as they are, except infinities, which count as the extremes.
 
     Args:
-        y: observed values, (n,).
+        y: The observed values, (n,).
     """
     y = np.asarray(y, np.float64)
     finite = y[np.isfinite(y)]
@@ -64,7 +64,7 @@ def standardise(y: np.ndarray) -> Standardised:
     ten, which keeps the order of the values. All steps commute with y -> a y + c, a > 0.
 
     Args:
-        y: observed values, (n,).
+        y: The observed values, (n,).
     """
     y = raw(y).targets
     if not y.size:
@@ -104,7 +104,7 @@ def warp(standard: Standardised) -> Standardised:
     warping turns sums of effects into something else.
 
     Args:
-        standard: standardised targets.
+        standard: The standardised targets, and the way back.
     """
     z = standard.targets
     if len(z) < _FEWEST_TO_WARP or np.ptp(z) == 0:
@@ -145,8 +145,8 @@ def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
     """Undo `warp`; rows of targets may have a warping each.
 
     Args:
-        targets: warped targets, (n,), or (B, n) with a warping for each row.
-        warping: power, shift and standard deviation, (3,) or (B, 3).
+        targets: The warped targets, (n,), or (B, n) with a warping for each row.
+        warping: Power, shift and standard deviation, (3,) or (B, 3).
 
     Examples:
         >>> z = standardise(np.array([-1000.0, 0.0, 1.0, 2.0, 2.5, 3.0]))

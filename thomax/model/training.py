@@ -47,9 +47,9 @@ class Certificate:
     be its minimum.
 
     Args:
-        loss: at the end.
-        relative_gradient: norm of the loss's gradient over that at the start.
-        iterations: of Gauss-Newton and of the polishing together.
+        loss: The loss at the end.
+        relative_gradient: The norm of the loss's gradient, relative to that at the start.
+        iterations: The iterations of Gauss-Newton and of the polishing together.
     """
 
     loss: np.ndarray
@@ -62,12 +62,12 @@ class Problem:
     """The loss of B networks.
 
     Args:
-        network: gives the function.
-        theta0: where training starts and what it is drawn to, (B, p).
-        x: points, padded, (N, ...).
-        targets: padded, (B, N).
-        weights: of the points, 0 on padding, (N,).
-        s2: weight of the squared distance from theta0.
+        network: The network to train.
+        theta0: The parameters that training starts from and is drawn to, (B, p).
+        x: The points, padded with zero rows, (N, ...).
+        targets: The targets of every network, padded, (B, N).
+        weights: What multiplies the residuals of the points, 0 on padding, (N,).
+        s2: The weight of the squared distance from theta0.
     """
 
     network: Network
@@ -86,8 +86,8 @@ class Problem:
         """Return f and J at theta, and J (theta - theta0).
 
         Args:
-            theta: where to linearise, (B, p).
-            max_dense: number of points up to which kernel matrices are formed.
+            theta: The parameters at which each network is linearised, (B, p).
+            max_dense: The number of points up to which kernel matrices are formed.
         """
         v = theta - self.theta0
         return TangentSystem(
@@ -98,7 +98,7 @@ class Problem:
         """Return the losses (B,).
 
         Args:
-            theta: parameters, (B, p).
+            theta: The parameters of every network, (B, p).
         """
         args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
         return np.asarray(_losses(self.network, *args), np.float64)
@@ -107,7 +107,7 @@ class Problem:
         """Return the losses (B,) and their gradients (B, p).
 
         Args:
-            theta: parameters, (B, p).
+            theta: The parameters of every network, (B, p).
         """
         args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
         loss, gradient = _loss_and_gradient(self.network, *args)
@@ -177,13 +177,13 @@ def train_linear(
     laws, which tends to the posterior under the exact tangent kernel as the width grows.
 
     Args:
-        network: gives the function.
-        theta0_prime: where it is linearised, (B, p).
-        theta0: a draw from the prior over the weights, (B, p).
-        x: points, padded, (N, ...).
-        targets: of the n points that are no padding, (B, n).
-        s2: noise variance.
-        max_dense: number of points up to which kernel matrices are formed.
+        network: The network to train.
+        theta0_prime: The parameters at which it is linearised, (B, p).
+        theta0: A draw from the prior over the weights, (B, p).
+        x: The points, padded with zero rows, (N, ...).
+        targets: The targets of the n points that are no padding, (B, n).
+        s2: The noise variance.
+        max_dense: The number of points up to which kernel matrices are formed.
     """
     n = targets.shape[1]
     system = TangentSystem(network, theta0_prime, theta0, x, n, max_dense)
@@ -202,11 +202,11 @@ def train(
     """Minimise the loss; return the parameters (B, p) and how far the gradient fell.
 
     Args:
-        problem: the loss.
-        steps: of Gauss-Newton, at most.
-        polish: iterations of limited-memory BFGS after them, at most.
-        tolerance: norm of the gradient, relative to that at the start, at which to stop.
-        max_dense: number of points up to which kernel matrices are formed.
+        problem: The loss to minimise.
+        steps: The most steps of Gauss-Newton.
+        polish: The most iterations of limited-memory BFGS after them.
+        tolerance: The norm of the gradient, relative to that at the start, at which to stop.
+        max_dense: The number of points up to which kernel matrices are formed.
     """
     start_gradient = np.linalg.norm(problem.loss_and_gradient(problem.theta0)[1], axis=-1)
     theta, damping, used = gauss_newton(problem, steps=steps, max_dense=max_dense)
@@ -228,10 +228,10 @@ def gauss_newton(
     """Take damped Gauss-Newton steps; the loss never increases.
 
     Args:
-        problem: the loss.
-        steps: at most.
-        max_dense: number of points up to which kernel matrices are formed.
-        first_damping: relative to the mean diagonal of K.
+        problem: The loss to minimise.
+        steps: The most steps.
+        max_dense: The number of points up to which kernel matrices are formed.
+        first_damping: The damping of the first step, relative to the mean diagonal of K.
 
     Returns:
         The parameters, the last damping of every network, and the number of steps.
@@ -275,10 +275,10 @@ def damped_step(
     """Return where the step of the module's docstring leads, and the loss the model predicts.
 
     Args:
-        problem: the loss.
-        system: the networks linearised at theta.
-        theta: parameters, (B, p).
-        damping: lam, (B,).
+        problem: The loss to minimise.
+        system: The networks linearised at theta.
+        theta: The parameters of every network, (B, p).
+        damping: The damping lam of every network, (B,).
     """
     e = theta - problem.theta0
     residual = problem.targets[:, : problem.n] - system.output
@@ -348,10 +348,10 @@ def gradient_descent(
     """Take plain full-batch gradient steps: the paper's training, kept as an oracle.
 
     Args:
-        problem: the loss.
-        theta: where to start, (B, p).
-        steps: how many.
-        learning_rate: of every step.
+        problem: The loss to minimise.
+        theta: The parameters to start from, (B, p).
+        steps: The number of steps.
+        learning_rate: What multiplies the gradient in every step.
     """
     args = (problem.theta0, problem.x, problem.targets, problem.weights)
     s2, rate = np.float32(problem.s2), np.float32(learning_rate)
@@ -364,7 +364,7 @@ def descend_or_stay(
     """Take gradient steps; networks whose loss does not stay finite keep their start.
 
     Args:
-        problem: The loss.
+        problem: The loss to minimise.
         theta: The parameters to start from, (B, p).
         steps: The number of steps.
         learning_rate: What multiplies the gradient in every step.
