@@ -52,7 +52,8 @@ def belief_of(snapshot: Snapshot) -> Belief | None:
     if snapshot.space is None or len(snapshot.complete) < FEWEST_VALUES:
         return None
     searched_with = snapshot.policy or default_policy(snapshot.space)
-    policy, data = belief_policy(searched_with, snapshot.space, beta=1.0), snapshot.data()
+    policy = belief_policy(searched_with, snapshot.space, beta=1.0)
+    data = snapshot.data().successes()
     cheap = isinstance(policy, STOBNTSLinear | GPTS) and len(data) <= _MANY_POINTS
     count = _DRAWS if cheap else _FEW_DRAWS
     return Belief(
