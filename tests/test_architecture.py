@@ -112,5 +112,7 @@ def test_every_public_name_is_imported_when_it_is_used_and_not_before():
     assert thomax.__version__ == metadata.version("thomax")
     with pytest.raises(AttributeError, match="no attribute 'Optimiser'"):
         thomax.Optimiser  # noqa: B018
+    for name in ("a.b", "space.pool", ".loop", ""):  # hasattr must say no
+        assert not hasattr(thomax, name)
     code = "import sys, thomax; assert not {'jax', 'numpy'} & {*sys.modules}; thomax.Float(0, 1)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

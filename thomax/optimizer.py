@@ -11,11 +11,10 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from thomax.checks import is_whole
+from thomax.checks import FLAG, checked_whole, is_whole, require
 from thomax.initial_design import design_length
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
@@ -96,6 +95,7 @@ class Optimizer:
                 f'Optimizer needs direction "maximize" or "minimize", got {direction!r}.'
             )
         check_search("Optimizer", search)
+        require("Optimizer", "allow_repeats", allow_repeats, FLAG)
         self.space = as_space(space)
         self._policy = None if policy is None else as_policy(policy, "Optimizer")
         self.direction = direction
@@ -155,7 +155,7 @@ class Optimizer:
         self, journal: str | os.PathLike[str] | None, seed: int | None
     ) -> tuple[int, Journal | None]:
         """Open the journal, take its seed if none is given, and replay its records."""
-        seed = None if seed is None else _checked_seed(seed)
+        seed = None if seed is None else checked_whole("Optimizer", "seed", seed)
         if journal is None:
             return (secrets.randbits(32) if seed is None else seed), None
         header: Record = {"space": self.space.describe(), "direction": self.direction}
@@ -163,23 +163,28 @@ class Optimizer:
             opened = Journal.open(journal, {**header, "seed": seed})
         else:
             opened = Journal.open(journal, header, if_new={"seed": secrets.randbits(32)})
-        where = "record 0"  # the header
+        try:
+            seed = search_header(opened.path, opened.header).seed
+            self._replay(opened)
+        except ValueError:
+            opened.close()
+            raise
+        return seed, opened
+
+    def _replay(self, opened: Journal) -> None:
         self._records = opened.records
         try:
-            seed = _checked_seed(opened.header.get("seed"))
             for n, record in enumerate(opened.records, start=1):
                 where = f"record {n}"
                 self._built.apply(record)
             where = "a point"
             self._built.require_in_space()
         except (KeyError, TypeError, IndexError, ValueError) as error:
-            opened.close()
             raise ValueError(
                 f"Journal {opened.path} holds a record that does not fit the ones before it "
                 f"({where}: {str(error)[:300]}); it was written by something else than this "
                 "optimiser: use another path."
             ) from error
-        return seed, opened
 
     @property
     def _history(self) -> EncodedHistory:
@@ -466,7 +471,9 @@ class Optimizer:
                 "An optimiser with a journal cannot be copied or pickled, got "
                 f"{self._journal.path}: open the journal again where it is needed."
             )
-        return vars(self)
+        copies = {"_records": [*self._records], "_own": OwnLock()}
+        # Built anew from the records when it is needed.
+        return {**vars(self), **copies, "_built": EncodedHistory(self.space)}
 
     def __repr__(self) -> str:
         states = [t.state for t in self._history.listed()]
@@ -549,9 +556,3 @@ class Optimizer:
                 "are from, and evaluate copies of their params if you change them.",
             )
         return known.number
-
-
-def _checked_seed(seed: object) -> int:
-    if not isinstance(seed, Integral) or not is_whole(seed):
-        raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
-    return int(seed)

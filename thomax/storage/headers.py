@@ -39,12 +39,12 @@ def search_header(path: Path, header: Record) -> SearchHeader:
     """
     space, seed = header.get("space"), header.get("seed")
     direction = _DIRECTIONS.get(str(header.get("direction")))
-    if direction is None or not isinstance(space, dict):
+    if direction is None or not isinstance(space, dict) or type(seed) is not int:
         raise ValueError(
             f"{path} needs to be the journal of an Optimizer, got one that another program has "
             "made: give another path."
         )
-    return SearchHeader(direction, seed if isinstance(seed, int) else 0, space)
+    return SearchHeader(direction, seed, space)
 
 
 def missing_from(description: Mapping[str, Json]) -> str | None:
