@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from thomax.checks import FLAG, checked_whole, is_whole, require
 from thomax.initial_design import design_length
-from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import Initial, Proposer, check_search
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 
 SpaceLike = Space | Pool | Mapping[str, Parameter]
 Outcome = tuple[Trial | int | ParamsLike, float | None, str | None]
-
-_RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
 
 
 class Optimizer:
@@ -341,26 +338,19 @@ class Optimizer:
             self._append({"drop": self._checked_pending(trial)})
 
     def recommend(self) -> Trial:
-        """Return the evaluated trial that the model believes to be best.
+        """Return the evaluated trial that the model expects to be best.
 
         With noise the best observed value is an overestimate: this ranks evaluated points by their
         posterior mean, estimated by a few draws. Where the observed values show no noise it is
         `best`. A policy without draws (Random, Sobol, the bounds) leaves that to the default one.
         """
-        from thomax.model.draws import in_units
-        from thomax.suggest import belief_policy, shows_noise
+        from thomax.suggest import posterior_means
 
-        best = self.best
-        complete = self._history.listed("complete")
-        data = self._history.data(self.direction).successes()
-        if len(complete) < 3 or not shows_noise(self.space, data):
+        best, data = self.best, self._history.data(self.direction)
+        means = posterior_means(self.policy, self.space, data, seed=self.seed)
+        if means is None:
             return best
-        keys = make_keys(self.seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
-        x = self._history.rows(*complete)
-        draws = in_units(belief_policy(self.policy, self.space)(keys, data), x)
-        # Divided first: values may be near the largest float.
-        means = (draws / _RECOMMEND_DRAWS).sum(axis=0)
-        return self._copy(complete[int(means.argmax())])
+        return self._copy(self._history.listed("complete")[int(means.argmax())])
 
     @spell_checked
     def run(

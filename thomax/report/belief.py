@@ -13,9 +13,8 @@ from thomax.model.draws import Score, in_units
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.storage.snapshot import Snapshot
-from thomax.suggest import belief_policy, default_policy
+from thomax.suggest import FEWEST_VALUES, belief_policy, default_policy
 
-FEWEST_VALUES = 3
 _DRAWS, _FEW_DRAWS = 64, 16
 _MANY_POINTS = 500  # observed points from which on a draw is expensive
 
