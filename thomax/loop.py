@@ -16,7 +16,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from tqdm import tqdm
 
@@ -28,7 +28,6 @@ from thomax.storage.trial import Trial
 from thomax.types import Params
 from thomax.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
 
-Callback = Callable[[Any, Trial], None]  # of the optimiser and a trial
 Finish = Callable[[Trial, float | None, Exception | None], None]
 T = TypeVar("T")
 Unfinished = Literal["evaluate", "drop"]
@@ -90,8 +89,12 @@ class Asker(Protocol):
         """
 
 
+AnyAsker = TypeVar("AnyAsker", bound=Asker)
+Callback = Callable[[AnyAsker, Trial], None]
+
+
 def run(
-    optimizer: Asker,
+    optimizer: AnyAsker,
     objective: Callable[[T], float],
     trials: int | None,
     *,
@@ -104,7 +107,7 @@ def run(
     unfinished: Unfinished,
     give_up: int,
     progress: bool,
-    callbacks: Sequence[Callback],
+    callbacks: Sequence[Callback[AnyAsker]],
     show: Callable[[str], None],
 ) -> StopReason:
     """Evaluate an objective until the trials or the time are used up, or the space is.

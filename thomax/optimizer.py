@@ -140,10 +140,11 @@ class Optimizer:
             )
         header = search_header(path, read_header(path))
         if space is None:
-            if (what := missing_from(header.space)) is not None:
+            if (missing := missing_from(header.space)) is not None:
+                what, argument = missing
                 raise ValueError(
                     f"Optimizer.open needs a space that the journal describes in full, got {path},"
-                    f" which does not hold {what}."
+                    f" which does not hold {what}: pass the same space, {argument}."
                 )
             space = Space.from_description(header.space)
         return cls(space, policy, **{"direction": header.direction, **options, "journal": path})
@@ -366,7 +367,7 @@ class Optimizer:
         unfinished: Unfinished = "evaluate",
         give_up: int = 3,
         progress: bool = True,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence["Callback[Optimizer]"] = (),
     ) -> StopReason:
         """Evaluate the objective at `trials` more points, `batch` at a time; return why it ended.
 
