@@ -30,7 +30,7 @@ from thomax.integrations._optuna_space import (
     latest_distributions,
 )
 from thomax.integrations._optuna_trials import (
-    History,
+    StudyHistory,
     history_of,
     publish,
     read_trials,
@@ -181,8 +181,8 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         """Publish a proposal, and another one while a second worker has published the same.
 
         Who looks after having published cannot miss a proposal published before: of two equal
-        ones at least one is given up. Workers that know the same want the same, and would give up
-        one point after the other in step: so who gives up takes the maximum of any of some draws.
+        ones at least one is given up. Workers with the same knowledge would collide repeatedly,
+        so a worker that backs off picks one of several draws at random.
         """
         trials = read_trials(study)
         view = self._pool_view or SpaceView.of(search_space, trials)
@@ -209,7 +209,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         study: Study,
         trial: FrozenTrial,
         view: View,
-        history: History,
+        history: StudyHistory,
         exclude: list[Point],
         choice: int | None,
     ) -> Point:
@@ -231,7 +231,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     def _policy_point(
         self,
         view: View,
-        history: History,
+        history: StudyHistory,
         number: int,
         exclude: list[Point],
         choice: int | None,
@@ -291,7 +291,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         )
 
 
-def _is_exhausted(view: View, history: History) -> bool:
+def _is_exhausted(view: View, history: StudyHistory) -> bool:
     space = view.space
     return space.is_finite and len(set(space.index(history.taken))) >= space.size
 
