@@ -99,9 +99,11 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
         return open_new(path, space)
     # Described, a space has labels for objects, which a command line could not write anyway.
     if (missing := missing_from(description, with_objects=False)) is not None:
+        is_pool = description.get("kind") == "pool"  # a space file holds no constraint
+        advice = "give --space SPACE.toml with the pool, or " if is_pool else ""
         raise ValueError(
             f"{path} needs to describe its space in full, got a journal that does not hold "
-            f"{missing[0]}: give --space SPACE.toml with the pool, or go on with it from Python."
+            f"{missing[0]}: {advice}go on with it from Python."
         )
     return Optimizer.open(path, space=Space.from_description(description))
 
