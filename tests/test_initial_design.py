@@ -128,7 +128,7 @@ def test_the_last_point_of_a_large_space_is_found_though_chance_misses_it():
 
 @pytest.mark.parametrize("name", FINITE)
 def test_points_may_return_if_nothing_is_excluded(name):
-    """With replicates a design goes on after the last point, and is no single point repeated."""
+    """With allow_repeats a design goes on after the last point, and repeats more than one."""
     space, size = FINITE[name]
     points = [quasi_random_point(space, 0, i, []) for i in range(2 * size)]
     assert None not in points

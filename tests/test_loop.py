@@ -848,6 +848,8 @@ def test_the_progress_bar_shows_the_best_on_stderr_and_can_be_switched_off(capsy
         ({"batch": True}, ValueError, "batch to be a whole number >= 1, got True"),
         ({"timeout": -1}, ValueError, "timeout to be seconds >= 0, got -1"),
         ({"timeout": math.nan}, ValueError, "timeout to be seconds >= 0, got nan"),
+        ({"timeout": True}, ValueError, "timeout to be seconds >= 0, got True"),
+        ({"synchronous": "no"}, ValueError, "synchronous to be True or False, got 'no'"),
         ({"timeout": "1h"}, ValueError, "timeout to be seconds >= 0, got '1h'"),
         ({"unfinished": "keep"}, ValueError, 'unfinished="evaluate" or "drop", got \'keep\''),
         ({"objective": 3}, TypeError, "a function of the params as objective, got 3"),

@@ -96,7 +96,9 @@ def __getattr__(name: str) -> Any:
         if name in names.split():
             globals()[name] = found = getattr(import_module(f"thomax.{module}"), name)
             return found
-    if find_spec(f"thomax.{name}") is not None:  # thomax.theory, without importing it first
+    if name.isidentifier() and find_spec(
+        f"thomax.{name}"
+    ):  # thomax.theory, without importing it first
         return import_module(f"thomax.{name}")
     from thomax.spelling import nearest
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, SupportsInt, cast
 
 import numpy as np
 
@@ -44,9 +44,52 @@ def check(owner: object, **rules: Rule) -> None:
         ValueError: SimpleNamespace needs steps to be a whole number >= 0, got -1.
     """
     for name, rule in rules.items():
-        value = getattr(owner, name)
-        if not rule.holds(value):
-            raise ValueError(f"{type(owner).__name__} needs {name} {rule.words}, got {value!r}.")
+        require(type(owner).__name__, name, getattr(owner, name), rule)
+
+
+def require(owner: str, name: str, value: object, rule: Rule) -> None:
+    """Raise unless an argument follows its rule.
+
+    Args:
+        owner: The class or function that was given the argument.
+        name: The argument.
+        value: What was given.
+        rule: What must hold for it.
+
+    Examples:
+        >>> require("run", "trials", 2.5, whole(0))
+        Traceback (most recent call last):
+        ValueError: run needs trials to be a whole number >= 0, got 2.5.
+    """
+    if not rule.holds(value):
+        raise ValueError(f"{owner} needs {name} {rule.words}, got {value!r}.")
+
+
+def checked_whole(owner: str, name: str, value: object, least: float = -math.inf) -> int:
+    """Return a whole number of any type as Python's own, or raise.
+
+    Args:
+        owner: The class or function that was given the argument.
+        name: The argument.
+        value: What was given.
+        least: The smallest number allowed.
+    """
+    require(owner, name, value, whole(least))
+    return int(cast(SupportsInt, value))
+
+
+def check_executor(owner: str, executor: object) -> None:
+    """Raise unless an argument can run functions elsewhere, or is None.
+
+    Args:
+        owner: The class or function that was given the executor.
+        executor: Must have a method `submit`, or be None.
+    """
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(
+            f"{owner} needs an executor with a `submit` method, got {executor!r}: "
+            "pass a concurrent.futures executor, or leave it out."
+        )
 
 
 def is_whole(value: object, least: float = -math.inf) -> bool:
@@ -59,13 +102,14 @@ def is_whole(value: object, least: float = -math.inf) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def whole(least: int) -> Rule:
+def whole(least: float = -math.inf) -> Rule:
     """Require a whole number that is not smaller than another; True and 1.0 are none.
 
     Args:
         least: The smallest allowed number.
     """
-    return Rule(f"to be a whole number >= {least}", lambda v: is_whole(v, least))
+    bound = "" if least == -math.inf else f" >= {least}"
+    return Rule(f"to be a whole number{bound}", lambda v: is_whole(v, least))
 
 
 def at_least(least: float) -> Rule:
@@ -101,8 +145,13 @@ def _is_network(value: object) -> bool:
     return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in methods)
 
 
+def _is_duration(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and float(value) >= 0
+
+
 POSITIVE = Rule("> 0", lambda v: _is_finite(v) and v > 0)
 FLAG = Rule("to be True or False", lambda v: isinstance(v, bool | np.bool_))
+SECONDS = Rule("to be seconds >= 0", _is_duration)  # infinity is for ever
 FUNCTION = Rule("to be a function", callable)
 SHARE = Rule("from 0 to 1", lambda v: _is_finite(v) and 0 <= v <= 1)
 NETWORK = Rule("to be a network such as MLP()", _is_network)

@@ -9,6 +9,7 @@ mistake in the objective must do neither for ever:
                                   if the run is given up their points are enqueued, once
 """
 
+import os
 import traceback
 from collections.abc import Callable
 from concurrent import futures
@@ -21,7 +22,7 @@ from thomax.storage.trial import Trial
 _LONGEST = 300  # characters of an error that is shown
 _MOST_REASONS = 3
 # Whose lines say nothing about the objective, as tracebacks have them.
-_OTHERS = tuple(str(Path(module).parent) for module in (__file__, futures.__file__))
+_OTHERS = tuple(str(Path(m).parent) + os.sep for m in (__file__, futures.__file__))
 
 
 class GivenUpError(RuntimeError):

@@ -16,11 +16,11 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from tqdm import tqdm
 
-from thomax.checks import is_whole
+from thomax.checks import FLAG, SECONDS, check_executor, require, whole
 from thomax.giving_up import Ended, FirstFailures, failure_of
 from thomax.space.values import copied
 from thomax.storage.outcomes import checked_outcome
@@ -28,7 +28,6 @@ from thomax.storage.trial import Trial
 from thomax.types import Params
 from thomax.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
 
-Callback = Callable[[Any, Trial], None]  # of the optimiser and a trial
 Finish = Callable[[Trial, float | None, Exception | None], None]
 T = TypeVar("T")
 Unfinished = Literal["evaluate", "drop"]
@@ -90,8 +89,12 @@ class Asker(Protocol):
         """
 
 
+AnyAsker = TypeVar("AnyAsker", bound=Asker)
+Callback = Callable[[AnyAsker, Trial], None]
+
+
 def run(
-    optimizer: Asker,
+    optimizer: AnyAsker,
     objective: Callable[[T], float],
     trials: int | None,
     *,
@@ -104,7 +107,7 @@ def run(
     unfinished: Unfinished,
     give_up: int,
     progress: bool,
-    callbacks: Sequence[Callback],
+    callbacks: Sequence[Callback[AnyAsker]],
     show: Callable[[str], None],
 ) -> StopReason:
     """Evaluate an objective until the trials or the time are used up, or the space is.
@@ -126,8 +129,8 @@ def run(
         show: Gets what a person should know at once.
     """
     check_run(
-        objective, trials, total=total, batch=batch, executor=executor, timeout=timeout,
-        unfinished=unfinished, give_up=give_up, callbacks=callbacks,
+        objective, trials, total=total, batch=batch, executor=executor, synchronous=synchronous,
+        timeout=timeout, unfinished=unfinished, give_up=give_up, callbacks=callbacks,
     )  # fmt: skip
     deadline = None if timeout is None else time.monotonic() + timeout
     if unfinished == "drop":
@@ -439,6 +442,7 @@ def check_run(
     total: object = None,
     batch: object = 1,
     executor: object = None,
+    synchronous: object = False,
     timeout: object = None,
     unfinished: object = "evaluate",
     give_up: object = 3,
@@ -453,23 +457,21 @@ def check_run(
         total: Must be a whole number or None, and one of both must be None.
         batch: Must be a whole number >= 1.
         executor: Must have a method `submit`, or be None.
+        synchronous: Must be True or False.
         timeout: Must be seconds or None.
         unfinished: Must be "evaluate" or "drop".
         give_up: Must be a whole number >= 0.
         callbacks: Must be functions.
     """
     _check_work(objective, executor, callbacks)
+    require("run", "synchronous", synchronous, FLAG)
     _check_limits(trials, total, batch, timeout, unfinished, give_up)
 
 
 def _check_work(objective: object, executor: object, callbacks: Iterable[object]) -> None:
     if not callable(objective):
         raise TypeError(f"run needs a function of the params as objective, got {objective!r}.")
-    if executor is not None and not hasattr(executor, "submit"):
-        raise TypeError(
-            f"run needs an executor with a `submit` method, got {executor!r}: "
-            "pass a concurrent.futures executor, or leave it out and set batch=."
-        )
+    check_executor("run", executor)
     if isinstance(executor, ProcessPoolExecutor):
         _check_can_be_sent(objective)
     if callable(callbacks) or not all(callable(callback) for callback in callbacks):
@@ -508,11 +510,10 @@ def _check_limits(
             f"({trials!r} and {total!r}): leave one out."
         )
     for name, count in (("trials", trials), ("total", total), ("give_up", give_up)):
-        if count is not None and not is_whole(count, 0):
-            raise ValueError(f"run needs {name} to be a whole number >= 0, got {count!r}.")
-    if not is_whole(batch, 1):
-        raise ValueError(f"run needs batch to be a whole number >= 1, got {batch!r}.")
-    if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
-        raise ValueError(f"run needs timeout to be seconds >= 0, got {timeout!r}.")
+        if count is not None:
+            require("run", name, count, whole(0))
+    require("run", "batch", batch, whole(1))
+    if timeout is not None:
+        require("run", "timeout", timeout, SECONDS)
     if unfinished not in ("evaluate", "drop"):
         raise ValueError(f'run needs unfinished="evaluate" or "drop", got {unfinished!r}.')

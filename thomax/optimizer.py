@@ -11,13 +11,11 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from thomax.checks import is_whole
+from thomax.checks import FLAG, checked_whole, is_whole, require
 from thomax.initial_design import design_length
-from thomax.keys import NO_TRIAL, make_keys
 from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import Initial, Proposer, check_search
@@ -45,8 +43,6 @@ if TYPE_CHECKING:
 
 SpaceLike = Space | Pool | Mapping[str, Parameter]
 Outcome = tuple[Trial | int | ParamsLike, float | None, str | None]
-
-_RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
 
 
 class Optimizer:
@@ -96,6 +92,7 @@ class Optimizer:
                 f'Optimizer needs direction "maximize" or "minimize", got {direction!r}.'
             )
         check_search("Optimizer", search)
+        require("Optimizer", "allow_repeats", allow_repeats, FLAG)
         self.space = as_space(space)
         self._policy = None if policy is None else as_policy(policy, "Optimizer")
         self.direction = direction
@@ -143,10 +140,11 @@ class Optimizer:
             )
         header = search_header(path, read_header(path))
         if space is None:
-            if (what := missing_from(header.space)) is not None:
+            if (missing := missing_from(header.space)) is not None:
+                what, argument = missing
                 raise ValueError(
                     f"Optimizer.open needs a space that the journal describes in full, got {path},"
-                    f" which does not hold {what}."
+                    f" which does not hold {what}: pass the same space, {argument}."
                 )
             space = Space.from_description(header.space)
         return cls(space, policy, **{"direction": header.direction, **options, "journal": path})
@@ -155,7 +153,7 @@ class Optimizer:
         self, journal: str | os.PathLike[str] | None, seed: int | None
     ) -> tuple[int, Journal | None]:
         """Open the journal, take its seed if none is given, and replay its records."""
-        seed = None if seed is None else _checked_seed(seed)
+        seed = None if seed is None else checked_whole("Optimizer", "seed", seed)
         if journal is None:
             return (secrets.randbits(32) if seed is None else seed), None
         header: Record = {"space": self.space.describe(), "direction": self.direction}
@@ -163,23 +161,28 @@ class Optimizer:
             opened = Journal.open(journal, {**header, "seed": seed})
         else:
             opened = Journal.open(journal, header, if_new={"seed": secrets.randbits(32)})
-        where = "record 0"  # the header
+        try:
+            seed = search_header(opened.path, opened.header).seed
+            self._replay(opened)
+        except ValueError:
+            opened.close()
+            raise
+        return seed, opened
+
+    def _replay(self, opened: Journal) -> None:
         self._records = opened.records
         try:
-            seed = _checked_seed(opened.header.get("seed"))
             for n, record in enumerate(opened.records, start=1):
                 where = f"record {n}"
                 self._built.apply(record)
             where = "a point"
             self._built.require_in_space()
         except (KeyError, TypeError, IndexError, ValueError) as error:
-            opened.close()
             raise ValueError(
                 f"Journal {opened.path} holds a record that does not fit the ones before it "
                 f"({where}: {str(error)[:300]}); it was written by something else than this "
                 "optimiser: use another path."
             ) from error
-        return seed, opened
 
     @property
     def _history(self) -> EncodedHistory:
@@ -336,26 +339,19 @@ class Optimizer:
             self._append({"drop": self._checked_pending(trial)})
 
     def recommend(self) -> Trial:
-        """Return the evaluated trial that the model believes to be best.
+        """Return the evaluated trial that the model expects to be best.
 
         With noise the best observed value is an overestimate: this ranks evaluated points by their
         posterior mean, estimated by a few draws. Where the observed values show no noise it is
         `best`. A policy without draws (Random, Sobol, the bounds) leaves that to the default one.
         """
-        from thomax.model.draws import in_units
-        from thomax.suggest import belief_policy, shows_noise
+        from thomax.suggest import posterior_means
 
-        best = self.best
-        complete = self._history.listed("complete")
-        data = self._history.data(self.direction).successes()
-        if len(complete) < 3 or not shows_noise(self.space, data):
+        best, data = self.best, self._history.data(self.direction)
+        means = posterior_means(self.policy, self.space, data, seed=self.seed)
+        if means is None:
             return best
-        keys = make_keys(self.seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
-        x = self._history.rows(*complete)
-        draws = in_units(belief_policy(self.policy, self.space)(keys, data), x)
-        # Divided first: values may be near the largest float.
-        means = (draws / _RECOMMEND_DRAWS).sum(axis=0)
-        return self._copy(complete[int(means.argmax())])
+        return self._copy(self._history.listed("complete")[int(means.argmax())])
 
     @spell_checked
     def run(
@@ -371,7 +367,7 @@ class Optimizer:
         unfinished: Unfinished = "evaluate",
         give_up: int = 3,
         progress: bool = True,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence["Callback[Optimizer]"] = (),
     ) -> StopReason:
         """Evaluate the objective at `trials` more points, `batch` at a time; return why it ended.
 
@@ -466,7 +462,9 @@ class Optimizer:
                 "An optimiser with a journal cannot be copied or pickled, got "
                 f"{self._journal.path}: open the journal again where it is needed."
             )
-        return vars(self)
+        copies = {"_records": [*self._records], "_own": OwnLock()}
+        # Built anew from the records when it is needed.
+        return {**vars(self), **copies, "_built": EncodedHistory(self.space)}
 
     def __repr__(self) -> str:
         states = [t.state for t in self._history.listed()]
@@ -549,9 +547,3 @@ class Optimizer:
                 "are from, and evaluate copies of their params if you change them.",
             )
         return known.number
-
-
-def _checked_seed(seed: object) -> int:
-    if not isinstance(seed, Integral) or not is_whole(seed):
-        raise ValueError(f"Optimizer needs seed to be a whole number, got {seed!r}.")
-    return int(seed)

@@ -105,7 +105,7 @@ class Proposer:
         if not isinstance(policy, HasCovariance):
             raise ValueError(
                 'initial="uncertainty" needs a policy with a covariance and a noise_std, '
-                f"got {type(policy).__name__}: use STOBNTS or STOBNTSLinear."
+                f"got {type(policy).__name__}: use STOBNTS, STOBNTSLinear, GPTS or GPUCB."
             )
         # A policy that learns its noise from the values has none yet.
         noise_std = policy.noise_std or USUAL_NOISE_STD

@@ -12,7 +12,7 @@ import numpy as np
 
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.data import Data
-from thomax.model.draws import Score
+from thomax.model.draws import Score, in_units
 from thomax.model.failures import avoid_failures
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
@@ -22,6 +22,8 @@ from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.types import Params, ParamsLike
 
+FEWEST_VALUES = 3  # with fewer, a model knows no better than the values
+_RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
 _ANY_NOISE_STD = 1.0  # in units of the function's amplitude
@@ -120,6 +122,32 @@ def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Polic
     settings = {"max_noise_std": _ANY_NOISE_STD, **settings}
     known = {field.name for field in fields(policy)}
     return replace(policy, **{name: v for name, v in settings.items() if name in known})
+
+
+def posterior_means(
+    policy: Policy, space: Space | Pool, data: Data, *, seed: int
+) -> np.ndarray | None:
+    """Return the posterior mean at each successful evaluation, by which one is recommended.
+
+    Without noise the best observed value is no overestimate, and there is nothing to correct.
+
+    Args:
+        policy: The policy of the search.
+        space: The space that is searched.
+        data: What has been observed.
+        seed: The seed of the search.
+
+    Returns:
+        The means in the order of the data, or None where the values show no noise.
+    """
+    data = data.successes()
+    if len(data) < FEWEST_VALUES or not shows_noise(space, data):
+        return None
+    keys = make_keys(seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
+    draws = in_units(belief_policy(policy, space)(keys, data), data.x)
+    # Divided first: values may be near the largest float.
+    means: np.ndarray = (draws / _RECOMMEND_DRAWS).sum(axis=0)
+    return means
 
 
 def shows_noise(space: Space | Pool, data: Data) -> bool:

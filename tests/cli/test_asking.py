@@ -312,7 +312,13 @@ def test_a_space_that_the_header_cannot_describe_is_refused(thomax):
     Optimizer(Pool([[0.0], [1.0]]), journal="pool.jsonl").close()
     bounded = Space({"x": Float(0, 1)}, constraint=lambda p: p["x"] < 0.5)
     Optimizer(bounded, journal="bounded.jsonl").close()
-    for name in ("pool.jsonl", "bounded.jsonl"):
+    for name, sentence in [
+        (
+            "pool.jsonl",
+            "the candidates of a pool: give --space SPACE.toml with the pool, or go on",
+        ),
+        ("bounded.jsonl", "a constraint: go on with it from Python"),
+    ]:
         done = thomax("suggest", name)
         assert done.code == 2
-        assert "go on with it from Python" in done.err
+        assert f"does not hold {sentence}" in done.err

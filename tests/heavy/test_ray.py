@@ -425,9 +425,10 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path):
     with pytest.raises(ValueError, match="another space: pass the same space, or none"):
         search_of({"x": tune.uniform(0, 5)}).restore(path)
     state = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(state | {"version": 2}), "utf-8")
-    with pytest.raises(ValueError, match="newer thomax"):
-        ThomaxSearch().restore(path)
+    for version, sentence in ((3, "newer thomax"), (1, "older thomax"), ("2", "whole file")):
+        path.write_text(json.dumps(state | {"version": version}), "utf-8")
+        with pytest.raises(ValueError, match=sentence):
+            ThomaxSearch().restore(path)
 
 
 @pytest.mark.parametrize(

@@ -144,13 +144,13 @@ def test_a_finite_space_is_proposed_without_repetition_and_then_again():
     trials = [study.ask(GRID) for _ in range(2)]
     for trial in trials:
         study.tell(trial, trial.params["a"])
-    running = [study.ask(GRID) for _ in range(3)]  # never told
+    for _ in range(3):
+        study.ask(GRID)  # never told
     while len(study.trials) < 10:
         trial = study.ask(GRID)
         study.tell(trial, trial.params["a"])
     points = [tuple(t.params.values()) for t in study.trials]
     assert len({*points}) == 10
-    assert all(t.number in (2, 3, 4) for t in running)
     assert 0 <= study.ask(GRID).params["a"] <= 4  # exhausted: repeats
 
 

@@ -1,3 +1,4 @@
+import copy
 import math
 import subprocess
 import sys
@@ -487,3 +488,16 @@ def test_the_policy_is_that_of_the_space_until_another_is_given():
     assert search.policy.is_model  # a function is a policy with the default attributes
     with pytest.raises(TypeError, match="needs a policy"):
         search.policy = STOBNTSLinear
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_a_copy_goes_its_own_way(duplicate):
+    search = told(3)
+    twin = duplicate(search)
+    before = search.trials
+    assert twin.trials == before
+    assert twin.tell(twin.ask(), 1.0).number == 3
+    assert search.trials == before
+    assert search.tell({"x": 0.0, "y": 0.0}, 2.0).number == 3
+    assert twin._own.lock is not search._own.lock
+    assert params_of(twin.trials) != params_of(search.trials)

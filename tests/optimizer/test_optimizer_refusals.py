@@ -129,6 +129,7 @@ def test_asking_for_no_trials_is_refused(n):
         ({"initial": "random"}, ValueError, "initial to be a whole number"),
         ({"seed": 1.5}, ValueError, "seed to be a whole number, got 1.5"),
         ({"seed": "a"}, ValueError, "seed to be a whole number, got 'a'"),
+        ({"allow_repeats": "no"}, ValueError, "allow_repeats to be True or False, got 'no'"),
         ({"policy": STOBNTSLinear}, TypeError, "pass an instance"),
         ({"policy": "ts"}, TypeError, "Optimizer needs a policy such as STOBNTSLinear"),
         ({"space": [1, 2]}, TypeError, "A space is a Space, a Pool or a dictionary"),

@@ -59,3 +59,15 @@ def test_a_function_of_ones_own_is_a_policy(search):
     search.policy = FunctionPolicy(lambda keys, data: lambda x: np.zeros((len(keys), len(x))))
     belief = belief_of(snapshot_of(search))
     assert belief.values(np.zeros((7, 1))).shape == (belief.count, 7)
+
+
+def test_a_model_is_given_no_failures(search):
+    """As `Policy.avoids_failures` promises, and as the search itself gives it none."""
+
+    def without_failures(keys, data):
+        assert not data.failed.any()
+        return SMALL(keys, data)
+
+    search.policy = FunctionPolicy(without_failures)
+    search.tell(search.ask(), error="no luck")
+    assert belief_of(snapshot_of(search)).values(np.zeros((1, 1))).shape[1] == 1

@@ -5,9 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from thomax import Trial
-from thomax.report import content
-from thomax.report.content import best_so_far, grouped_reasons, reason_of
+from thomax import MLP, Float, Optimizer, STOBNTSLinear, Trial
+from thomax.report.content import _preferred, best_so_far, grouped_reasons, reason_of
+from thomax.report.writing import snapshot_of
+from thomax.storage.trial import sign_of
 from thomax.suggest import belief_policy
 
 
@@ -21,7 +22,7 @@ def test_beliefs_are_means_and_deviations_of_the_models_draws(mixed, mixed_conte
     complete = [t for t in mixed.trials if t.state == "complete"]
     keys = np.array([[3, 2**63 + i] for i in range(64)], np.uint64)
     policy = belief_policy(mixed.policy, mixed.space, beta=1.0)
-    draws = -policy(keys, mixed.snapshot().data())(
+    draws = -policy(keys, mixed.snapshot().data().successes())(
         mixed.space.encode([t.params for t in complete])
     )
     for i, trial in enumerate(complete):
@@ -30,12 +31,24 @@ def test_beliefs_are_means_and_deviations_of_the_models_draws(mixed, mixed_conte
         assert std == pytest.approx(draws[:, i].std(ddof=1), rel=1e-3)
 
 
-def test_with_noise_the_recommended_trial_has_the_best_mean(mixed_content, monkeypatch):
-    """Row 6: and without, it is the best observed one, as of `Optimizer.recommend`."""
-    assert mixed_content.recommended == mixed_content.best
-    monkeypatch.setattr(content, "shows_noise", lambda *_: True)
-    best = min(mixed_content.beliefs, key=lambda n: mixed_content.beliefs[n][0])
-    assert content._preferred(mixed_content.snapshot, mixed_content.beliefs)[0].number == best
+def test_without_noise_the_best_observed_trial_is_recommended(mixed, mixed_content):
+    """Row 6."""
+    assert mixed_content.recommended == mixed_content.best == mixed.recommend()
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_with_noise_the_page_recommends_what_the_optimiser_does(direction):
+    """Noise alone: other draws of the same posterior prefer another trial."""
+    policy = STOBNTSLinear(MLP(width=24, activation="erf"))
+    search = Optimizer({"x": Float(-1, 1)}, policy, direction=direction, seed=2)
+    search.tell({"x": 0.9}, error="no luck")
+    rng = np.random.default_rng(2)
+    for x in rng.uniform(-1, 1, 20):
+        search.tell({"x": x}, sign_of(direction) * rng.normal())
+    preferred = _preferred(snapshot_of(search))
+    assert preferred[0] == search.recommend()
+    assert preferred[0] != search.best
+    assert sorted(t.number for t in preferred) == [*range(1, 21)]
 
 
 def test_the_best_so_far_never_gets_worse(mixed, mixed_content):

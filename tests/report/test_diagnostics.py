@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from reading import SMALL, tell_all
 
-from thomax import GPTS, MLP, STOBNTS, Float, Optimizer
+from thomax import GPTS, MLP, STOBNTS, Float, Optimizer, Policy
 from thomax.model.prior import Prior
 from thomax.report.diagnostics import _scales_text, diagnose
 from thomax.report.writing import snapshot_of
@@ -45,3 +45,21 @@ def test_facts_name_seed_policy_times_and_versions():
 
 def test_a_policy_without_a_network_has_fewer_facts():
     assert "prior" not in diagnose(snapshot_of(search(GPTS(fit=False)))).facts
+
+
+@pytest.mark.parametrize("avoids", [True, False])
+def test_only_a_policy_that_asks_for_failures_is_given_them(avoids):
+    seen = []
+
+    class Watching(Policy):
+        avoids_failures = avoids
+
+        def __call__(self, keys, data):
+            seen.append(data.failed.any())
+            return SMALL(keys, data.successes())
+
+    optimizer = search(Watching())
+    optimizer.tell(optimizer.ask(), error="no luck")
+    facts = diagnose(snapshot_of(optimizer)).facts
+    assert set(seen) == {not avoids}
+    assert facts["one draw"].endswith("s with 6 values told")

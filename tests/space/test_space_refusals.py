@@ -76,7 +76,7 @@ def test_params_must_be_a_mapping():
         (
             lambda: Space({"x": (0, 1)}),
             "Space needs a parameter for 'x', got (0, 1): use "
-            "Float(low, high), Int(low, high), Categorical(choices), Ordinal(values) or Bool().",
+            "one of Float, Int, Categorical, Ordinal, Bool, such as Float(0, 1).",
         ),
         (
             lambda: Space({"x": Bool()}, constraint=1),

@@ -7,6 +7,7 @@ from journals import HEADER, LINES, RECORDS, by_hand, full_header, reopened, wri
 
 from thomax import Categorical, Float, Int, Optimizer, Pool, Space
 from thomax.storage.journal import Journal
+from thomax.storage.snapshot import Snapshot
 
 
 @pytest.mark.parametrize(
@@ -178,3 +179,16 @@ def test_true_is_not_one(tmp_path):
         with pytest.raises(ValueError, match="belongs to another search: its space"):
             Optimizer({"c": Categorical(others)}, seed=0, journal=path)
         path.unlink()
+
+
+@pytest.mark.parametrize("seed", [None, "0", 1.5, True])
+def test_a_header_without_a_seed_is_refused_by_whoever_reads_it(seed, tmp_path):
+    """Another one would be shown, or go on, as if it were 0."""
+    path = tmp_path / "run.jsonl"
+    space = {"x": Float(0, 1)}
+    header = {"space": Space(space).describe(), "direction": "maximize", "seed": seed}
+    Journal.open(path, header).close()
+    for read in (Snapshot.read, Optimizer.open, lambda path: Optimizer(space, journal=path)):
+        with pytest.raises(ValueError, match="needs to be the journal of an Optimizer"):
+            read(path)
+    Journal.open(path, header).close()  # none of them has kept the journal

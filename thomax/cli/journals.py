@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thomax.cli.numbers import seconds_flag
+from thomax.storage.headers import missing_from, search_header
+from thomax.storage.journal import read_header
 from thomax.storage.locks import waiting
 from thomax.storage.snapshot import Snapshot
 
@@ -21,13 +23,7 @@ def read_search(path: Path) -> Snapshot:
     Args:
         path: The journal.
     """
-    if path.is_dir():
-        raise ValueError(f"A journal needs to be a file, got the folder {path}.")
-    if not path.exists():
-        raise ValueError(
-            f"The journal {path} does not exist: "
-            "`thomax run` and `thomax suggest --space` create one."
-        )
+    _require_file(path)
     return Snapshot.read(path)
 
 
@@ -94,17 +90,29 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
     from thomax.optimizer import Optimizer
     from thomax.space.space import Space
 
-    description = read_search(path).description
+    _require_file(path)
+    description = search_header(path, read_header(path)).space
     beside = path.with_suffix(".toml")
     if space is None and description.get("kind") == "pool" and beside.is_file():
         space = beside
     if space is not None:
         return open_new(path, space)
-    if description.get("kind") != "space" or description.get("constraint"):
-        raise ValueError(
-            f"{path} needs a space that its header describes in full, got one with a pool or a "
-            "constraint function: give --space SPACE.toml with the pool, or go on with it from "
-            "Python."
-        )
     # Described, a space has labels for objects, which a command line could not write anyway.
+    if (missing := missing_from(description, with_objects=False)) is not None:
+        is_pool = description.get("kind") == "pool"  # a space file holds no constraint
+        advice = "give --space SPACE.toml with the pool, or " if is_pool else ""
+        raise ValueError(
+            f"{path} needs to describe its space in full, got a journal that does not hold "
+            f"{missing[0]}: {advice}go on with it from Python."
+        )
     return Optimizer.open(path, space=Space.from_description(description))
+
+
+def _require_file(path: Path) -> None:
+    if path.is_dir():
+        raise ValueError(f"A journal needs to be a file, got the folder {path}.")
+    if not path.exists():
+        raise ValueError(
+            f"The journal {path} does not exist: "
+            "`thomax run` and `thomax suggest --space` create one."
+        )

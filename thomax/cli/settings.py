@@ -1,10 +1,8 @@
 """The settings of a search: each may stand in the space file, and a flag overrules it."""
 
-import math
-from collections.abc import Callable
 from typing import TypedDict
 
-from thomax.checks import is_whole
+from thomax.checks import POSITIVE, Rule, one_of, whole
 from thomax.storage.trial import Direction
 
 Settings = TypedDict(
@@ -26,28 +24,23 @@ Settings = TypedDict(
 )
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value != ""
+def _text(what: str) -> Rule:
+    return Rule(f"to be {what}", lambda v: isinstance(v, str) and v != "")
 
 
-def _is_seconds(value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return math.isfinite(value) and value > 0
-
-
-RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
-    "direction": ('"maximize" or "minimize"', lambda v: v in ("maximize", "minimize")),
-    "trials": ("a whole number >= 1", lambda v: is_whole(v, 1)),
-    "jobs": ("a whole number >= 1", lambda v: is_whole(v, 1)),
-    "seed": ("a whole number", is_whole),
-    "initial": ("a whole number >= 0", lambda v: is_whole(v, 0)),
-    "timeout": ("seconds > 0", _is_seconds),
-    "time_limit": ("seconds > 0", _is_seconds),
-    "give_up": ("a whole number >= 0", lambda v: is_whole(v, 0)),
-    "journal": ("the path of a file", _is_text),
-    "value": ("FILE, :KEY or FILE:KEY", _is_text),
-    "as": ('"flags" or "env"', lambda v: v in ("flags", "env")),
+_SECONDS = Rule("to be seconds > 0", POSITIVE.holds)
+RULES = {
+    "direction": one_of("maximize", "minimize"),
+    "trials": whole(1),
+    "jobs": whole(1),
+    "seed": whole(),
+    "initial": whole(0),
+    "timeout": _SECONDS,
+    "time_limit": _SECONDS,
+    "give_up": whole(0),
+    "journal": _text("the path of a file"),
+    "value": _text("FILE, :KEY or FILE:KEY"),
+    "as": one_of("flags", "env"),
 }
 DEFAULTS: Settings = {
     "direction": "maximize", "jobs": 1, "give_up": 3, "as": "flags",
@@ -62,6 +55,6 @@ def check_setting(where: str, name: str, value: object) -> None:
         name: The setting.
         value: Its value.
     """
-    needs, holds = RULES[name]
-    if not holds(value):
-        raise ValueError(f"{where} needs {needs}, got {value!r}.")
+    rule = RULES[name]
+    if not rule.holds(value):
+        raise ValueError(f"{where} needs {rule.words.removeprefix('to be ')}, got {value!r}.")

@@ -42,7 +42,7 @@ class SpaceFile:
 
 
 def read_space_file(path: Path) -> SpaceFile:
-    """Read a space file, or say in one sentence which key of it is wrong.
+    """Read a space file, or raise with one sentence on the key that is wrong.
 
     Args:
         path: The file.

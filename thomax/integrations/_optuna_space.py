@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -21,7 +22,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from thomax.space.encoding import Array
+from thomax.space.encoding import Places
 from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -129,7 +130,7 @@ class SpaceView:
         except ValueError:
             return None
 
-    def rows(self, points: Sequence[Point]) -> Array:
+    def rows(self, points: Sequence[Point]) -> Places:
         """Return the places of points: 0 where inactive, outside the cube where out of range.
 
         Args:
@@ -264,7 +265,7 @@ class PoolView:
 View = SpaceView | PoolView
 
 
-def _placed(parameter: Parameter, values: Array) -> Array:
+def _placed(parameter: Parameter, values: NDArray[np.float64]) -> Places:
     """Place values of a parameter that may lie out of its range or between its levels."""
     if isinstance(parameter, Categorical):
         return parameter.scale.place(values.astype(np.int64))
@@ -277,7 +278,7 @@ def _placed(parameter: Parameter, values: Array) -> Array:
         return _drawn_in(parameter.scale.place(codes))
 
 
-def _drawn_in(u: Array) -> Array:
+def _drawn_in(u: Places) -> Places:
     """Leave the cube as it is and pull what lies outside to within 3, keeping the order.
 
     So values of an earlier, wider range still teach, and cannot dwarf the present one.

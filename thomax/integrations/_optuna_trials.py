@@ -21,7 +21,7 @@ _CHUNK = 2045  # characters that every storage takes
 
 
 @dataclass(frozen=True)
-class History:
+class StudyHistory:
     """Everything the storage knows beside one trial, as a view sees it.
 
     Args:
@@ -30,7 +30,7 @@ class History:
     """
 
     data: Data
-    taken: list[Point]  # told or pending points that could be proposed again
+    taken: list[Point]
 
 
 def read_trials(study: Study) -> list[FrozenTrial]:
@@ -43,7 +43,9 @@ def read_trials(study: Study) -> list[FrozenTrial]:
     return found
 
 
-def history_of(study: Study, trials: Iterable[FrozenTrial], view: View, number: int) -> History:
+def history_of(
+    study: Study, trials: Iterable[FrozenTrial], view: View, number: int
+) -> StudyHistory:
     """Return what all trials but this one have told or are about to evaluate.
 
     Args:
@@ -66,7 +68,7 @@ def history_of(study: Study, trials: Iterable[FrozenTrial], view: View, number: 
     x, running = (np.reshape(view.rows(p), (-1, *shape)) for p in (told, pending))
     canonical = (view.inside(point) for point in told + pending)
     data = observed_data(x, values, running, direction_of(study))
-    return History(data, [p for p in canonical if p is not None])
+    return StudyHistory(data, [p for p in canonical if p is not None])
 
 
 def direction_of(study: Study) -> Direction:

@@ -5,11 +5,9 @@ the trial's number. So any number of workers share a study, and a study that is 
 if it had never stopped.
 """
 
-import math
 import secrets
 import zlib
 from collections.abc import Mapping
-from numbers import Integral
 
 try:
     import optuna
@@ -22,7 +20,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from thomax.checks import is_whole
+from thomax.checks import checked_whole
 from thomax.initial_design import design_length, quasi_random_point
 from thomax.integrations._optuna_space import (
     Point,
@@ -32,7 +30,7 @@ from thomax.integrations._optuna_space import (
     latest_distributions,
 )
 from thomax.integrations._optuna_trials import (
-    History,
+    StudyHistory,
     history_of,
     publish,
     read_trials,
@@ -99,11 +97,15 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         if pool is not None and not isinstance(pool, Pool):
             raise TypeError(f"ThomaxSampler needs pool to be a Pool, got {pool!r}: use Pool(...).")
         if n_startup_trials is not None:
-            n_startup_trials = _whole("n_startup_trials", n_startup_trials, least=0)
+            n_startup_trials = checked_whole(
+                "ThomaxSampler", "n_startup_trials", n_startup_trials, 0
+            )
         self.policy = None if policy is None else as_policy(policy, "ThomaxSampler")
         self.n_startup_trials = n_startup_trials
-        self.batch = _whole("batch", batch, least=1)
-        self.seed = secrets.randbits(32) if seed is None else _whole("seed", seed)
+        self.batch = checked_whole("ThomaxSampler", "batch", batch, 1)
+        self.seed = (
+            secrets.randbits(32) if seed is None else checked_whole("ThomaxSampler", "seed", seed)
+        )
         # Threads draw from seeds of their own, but share one evenly spread sequence.
         self._design_seed = self.seed
         self.search = search
@@ -179,8 +181,8 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         """Publish a proposal, and another one while a second worker has published the same.
 
         Who looks after having published cannot miss a proposal published before: of two equal
-        ones at least one is given up. Workers that know the same want the same, and would give up
-        one point after the other in step: so who gives up takes the maximum of any of some draws.
+        ones at least one is given up. Workers with the same knowledge would collide repeatedly,
+        so a worker that backs off picks one of several draws at random.
         """
         trials = read_trials(study)
         view = self._pool_view or SpaceView.of(search_space, trials)
@@ -207,7 +209,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         study: Study,
         trial: FrozenTrial,
         view: View,
-        history: History,
+        history: StudyHistory,
         exclude: list[Point],
         choice: int | None,
     ) -> Point:
@@ -229,7 +231,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     def _policy_point(
         self,
         view: View,
-        history: History,
+        history: StudyHistory,
         number: int,
         exclude: list[Point],
         choice: int | None,
@@ -289,7 +291,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         )
 
 
-def _is_exhausted(view: View, history: History) -> bool:
+def _is_exhausted(view: View, history: StudyHistory) -> bool:
     space = view.space
     return space.is_finite and len(set(space.index(history.taken))) >= space.size
 
@@ -297,12 +299,3 @@ def _is_exhausted(view: View, history: History) -> bool:
 def _own(view: View, point: Point) -> Point:
     """Return a pool's point without the columns it shows to people."""
     return {"index": point["index"]} if isinstance(view, PoolView) else point
-
-
-def _whole(name: str, value: object, least: int | None = None) -> int:
-    if not isinstance(value, Integral) or not is_whole(
-        value, -math.inf if least is None else least
-    ):
-        bound = "" if least is None else f" >= {least}"
-        raise ValueError(f"ThomaxSampler needs {name} to be a whole number{bound}, got {value!r}.")
-    return int(value)

@@ -90,22 +90,22 @@ def to_study(
         >>> to_study(optimizer).best_params
         {'x': 0.5}
     """
-    run = source.snapshot() if isinstance(source, Optimizer) else Snapshot.read(source)
+    snapshot = source.snapshot() if isinstance(source, Optimizer) else Snapshot.read(source)
     if study is None:
         stem = None if isinstance(source, Optimizer) else Path(source).stem
         study = optuna.create_study(
             storage=storage,
             study_name=study_name or stem,
-            direction=run.direction,
+            direction=snapshot.direction,
             load_if_exists=True,
         )
-    _require_same_search(study, run)
-    known_distributions = distributions(run.description)
-    frozen = {trial.number: _frozen(trial, known_distributions) for trial in run.trials}
+    _require_same_search(study, snapshot)
+    known_distributions = distributions(snapshot.description)
+    frozen = {trial.number: _frozen(trial, known_distributions) for trial in snapshot.trials}
     present = study.get_trials(deepcopy=False)
     lacking, ended = _compared(present, frozen, study.study_name)
-    study.set_user_attr(_SPACE, run.description)
-    by_number = {trial.number: trial for trial in run.trials}
+    study.set_user_attr(_SPACE, snapshot.description)
+    by_number = {trial.number: trial for trial in snapshot.trials}
     for number, running in ended.items():
         _finish(study, running, by_number[number])
     for number in lacking:
@@ -158,11 +158,11 @@ def from_study(study: Study, **options: Any) -> Optimizer:
 # To Optuna
 
 
-def _require_same_search(study: Study, run: Snapshot) -> None:
+def _require_same_search(study: Study, snapshot: Snapshot) -> None:
     directions = [d.name.lower() for d in study.directions]
-    if directions != [run.direction]:
-        raise ValueError(f"to_study needs a study to {run.direction}, got {directions}.")
-    if study.user_attrs.get(_SPACE, run.description) != run.description:
+    if directions != [snapshot.direction]:
+        raise ValueError(f"to_study needs a study to {snapshot.direction}, got {directions}.")
+    if study.user_attrs.get(_SPACE, snapshot.description) != snapshot.description:
         raise ValueError(
             f"to_study needs a study of the same space, but {study.study_name!r} holds trials of "
             "another: give another study_name."
@@ -344,7 +344,7 @@ def _choices(choices: list[object]) -> Categorical:
 
 
 def _copy_or_refuse(optimizer: Optimizer, trial: FrozenTrial) -> str | None:
-    """Copy a trial, or say why it does not fit the space."""
+    """Copy a trial, or return why it does not fit the space."""
     try:
         params = _fitting(optimizer.space, trial)
     except ValueError as error:

@@ -34,7 +34,7 @@ except ImportError as error:
 from thomax.integrations._ray_space import Config, Layout, own_layout, refuse_conditions
 
 FORMAT = "thomax-ray-search"
-VERSION = 1
+VERSION = 2
 _DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {"max": "maximize", "min": "minimize"}
 
 
@@ -293,18 +293,24 @@ def _read_state(path: Path) -> Params:
         state = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError:  # Tune copies it to the storage, and may be killed meanwhile
         state = None
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
+    known = state if isinstance(state, dict) and state.get("format") == FORMAT else {}
+    version = known.get("version")
+    if not isinstance(version, int):
         raise ValueError(
             f"{path} must be a whole file that ThomaxSearch.save wrote: "
             "restore an earlier copy, or start again with add_evaluated_trials."
         )
-    if state["version"] > VERSION:
-        raise ValueError(f"{path} was written by a newer thomax: upgrade thomax.")
-    return state
+    if version != VERSION:
+        raise ValueError(
+            f"{path} must be of version {VERSION}, got version {version} of "
+            f"{'a newer' if version > VERSION else 'an older'} thomax: restore it with that one, "
+            "or start again with add_evaluated_trials."
+        )
+    return known
 
 
 def _warn_about_objects(layout: Layout) -> None:
-    """Say before the job what `Tuner.restore` says after it: it does not bring the space back."""
+    """Warn before the job that `Tuner.restore` will not bring the space back."""
     for name, text in layout.describe()["choices"].items():
         if text is None:
             warn(

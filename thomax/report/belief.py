@@ -13,9 +13,8 @@ from thomax.model.draws import Score, in_units
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.storage.snapshot import Snapshot
-from thomax.suggest import belief_policy, default_policy
+from thomax.suggest import FEWEST_VALUES, belief_policy, default_policy
 
-FEWEST_VALUES = 3
 _DRAWS, _FEW_DRAWS = 64, 16
 _MANY_POINTS = 500  # observed points from which on a draw is expensive
 
@@ -52,7 +51,8 @@ def belief_of(snapshot: Snapshot) -> Belief | None:
     if snapshot.space is None or len(snapshot.complete) < FEWEST_VALUES:
         return None
     searched_with = snapshot.policy or default_policy(snapshot.space)
-    policy, data = belief_policy(searched_with, snapshot.space, beta=1.0), snapshot.data()
+    policy = belief_policy(searched_with, snapshot.space, beta=1.0)
+    data = snapshot.data().successes()
     cheap = isinstance(policy, STOBNTSLinear | GPTS) and len(data) <= _MANY_POINTS
     count = _DRAWS if cheap else _FEW_DRAWS
     return Belief(

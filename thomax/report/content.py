@@ -19,7 +19,7 @@ from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial, value_of
-from thomax.suggest import shows_noise
+from thomax.suggest import default_policy, posterior_means
 
 MOST_BEST, MOST_PICTURES = 20, 12
 _LONGEST_REASON = 160
@@ -28,16 +28,14 @@ _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 
 @dataclass(frozen=True)
 class Content:
-    """What the page shows; what the model has no say in yet is None or empty.
-
-    What the model cannot tell yet is None or empty.
+    """What the page shows; what the model cannot tell yet is None or empty.
 
     Args:
         snapshot: The search.
         written: When the report was made.
         counts: How many trials are in each state.
         best: The trial with the best observed value.
-        recommended: The trial that the model expects most of.
+        recommended: The trial that `Optimizer.recommend` returns.
         beliefs: Posterior mean and standard deviation by the number of a complete trial.
         note: Which model is shown, where it is not the search's own.
         axes: An axis for each parameter.
@@ -75,7 +73,7 @@ def gather(snapshot: Snapshot) -> Content:
     """
     belief = belief_of(snapshot)
     beliefs = _at_trials(snapshot, belief)
-    preferred = _preferred(snapshot, beliefs)
+    preferred = _preferred(snapshot)
     importance, candidates = None, None
     slices: list[Slice] = []
     pairs: list[Pair] = []
@@ -107,11 +105,15 @@ def gather(snapshot: Snapshot) -> Content:
     )
 
 
-def _preferred(snapshot: Snapshot, beliefs: dict[int, tuple[float, float]]) -> list[Trial]:
-    """Return the trials as the model ranks them, or by their values where these show no noise."""
-    if snapshot.space is None or not beliefs or not shows_noise(snapshot.space, snapshot.data()):
+def _preferred(snapshot: Snapshot) -> list[Trial]:
+    """Return the complete trials, beginning with the one that `Optimizer.recommend` returns."""
+    if snapshot.space is None:
         return snapshot.ranked
-    return sorted(snapshot.complete, key=lambda t: -snapshot.sign * beliefs[t.number][0])
+    policy = snapshot.policy or default_policy(snapshot.space)
+    means = posterior_means(policy, snapshot.space, snapshot.data(), seed=snapshot.seed)
+    if means is None:
+        return snapshot.ranked
+    return [snapshot.complete[i] for i in np.argsort(-means, kind="stable")]
 
 
 def reason_of(trial: Trial) -> str:

@@ -5,12 +5,12 @@ import statistics
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
 from thomax.keys import make_keys
 from thomax.model.data import Data
+from thomax.model.draws import NeuralDraw
 from thomax.model.prior import Prior
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
@@ -63,10 +63,11 @@ def diagnose(snapshot: Snapshot) -> Diagnostics:
         data = snapshot.data()
         draw_seconds, certificates = _new_draws(snapshot, policy, data)
         name = "policy (assumed)" if snapshot.policy is None else "policy"
-        facts |= {name: repr(policy), **_prior_facts(policy, data)}
-        facts["one draw"] = f"{draw_seconds:.3f} s with {len(data)} values told"
+        facts |= {name: repr(policy), **_prior_facts(policy, data.successes())}
+        told = f"with {len(snapshot.complete)} values told"
+        facts["one draw"] = f"{draw_seconds:.3f} s {told}"
         ask = _ask_seconds(snapshot, snapshot.space, policy, data)
-        facts["one suggestion"] = f"{ask:.3f} s with {len(data)} values told"
+        facts["one suggestion"] = f"{ask:.3f} s {told}"
     packages = ("thomax", "jax", "numpy", "scipy", "plotly")
     facts["versions"] = ", ".join(
         [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)]
@@ -94,13 +95,14 @@ def _scales_text(prior: Prior) -> str:
 
 
 def _new_draws(snapshot: Snapshot, policy: Policy, data: Data) -> tuple[float, list[Certified]]:
+    data = data.successes() if policy.avoids_failures else data
     seconds, certificates = [], []
-    for key in make_keys(snapshot.seed, _DRAWS, first=_next_number(snapshot)):
+    for key in make_keys(snapshot.seed, _DRAWS, first=snapshot.next_number):
         start = time.perf_counter()
         draw = policy(key[None], data)
         seconds.append(time.perf_counter() - start)
-        certificate: Any = getattr(draw, "certificate", None)
-        if certificate is not None:
+        if isinstance(draw, NeuralDraw):
+            certificate = draw.certificate
             fields = (certificate.relative_gradient, certificate.loss, certificate.iterations)
             gradient, loss, iterations = (np.ravel(field)[0] for field in fields)
             certificates.append(Certified(float(gradient), float(loss), int(iterations)))
@@ -114,12 +116,8 @@ def _ask_seconds(snapshot: Snapshot, space: Space | Pool, policy: Policy, data: 
         start = time.perf_counter()
         suggest(
             policy, space, data, 1,
-            seed=snapshot.seed, number=_next_number(snapshot), search=snapshot.search,
+            seed=snapshot.seed, number=snapshot.next_number, search=snapshot.search,
             exclude=exclude,
         )  # fmt: skip
         seconds.append(time.perf_counter() - start)
     return min(seconds)
-
-
-def _next_number(snapshot: Snapshot) -> int:
-    return max((t.number for t in snapshot.trials), default=-1) + 1

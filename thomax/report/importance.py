@@ -21,7 +21,7 @@ import numpy as np
 
 from thomax.model.draws import CHUNK
 from thomax.space.encoding import OneHot
-from thomax.space.parameters import Parameter
+from thomax.space.parameters import Numeric, Parameter
 from thomax.space.space import Space
 
 _LEVELS = 8
@@ -116,7 +116,8 @@ def levels_of(parameter: Parameter) -> np.ndarray:
     scale = parameter.scale
     if isinstance(scale, OneHot):
         return scale.place(spread_codes(scale.count, _MOST_LEVELS))
-    if scale.count <= _LEVELS and not getattr(parameter, "log", False):
+    is_log = isinstance(parameter, Numeric) and parameter.log
+    if scale.count <= _LEVELS and not is_log:
         return scale.place(np.arange(scale.count))
     middles = (2 * np.arange(_LEVELS) + 1) / _LEVELS - 1
     return scale.place(scale.nearest(middles[:, None]))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 
 from thomax.report import figures, model_figures
-from thomax.report.belief import FEWEST_VALUES
 from thomax.report.content import MOST_BEST, Content, reason_of
 from thomax.report.pieces import (
     Sheet,
@@ -20,6 +19,7 @@ from thomax.report.pieces import (
 )
 from thomax.report.text import number, shown
 from thomax.storage.trial import Trial, value_of
+from thomax.suggest import FEWEST_VALUES
 
 _MOST_LISTED = 50  # rows of a list, most of them folded
 _SEEN = 5  # rows of a list that are not folded

@@ -48,7 +48,12 @@ class _Best:
         return cls(np.full((draws, draws), -np.inf), np.full((draws, draws), -1))
 
     def with_more(self, values: np.ndarray, indices: np.ndarray) -> "_Best":
-        """Return the best of these and of points of higher indices, (N,) or (B, N)."""
+        """Return the best of these and of points with higher indices.
+
+        Args:
+            values: The scores of the points, (B, N).
+            indices: Their indices, (N,), or (B, N) where each draw has points of its own.
+        """
         columns = self.values, self.indices, values, np.broadcast_to(indices, values.shape)
         kept = [_merged(*row) for row in zip(*columns, strict=True)]
         return _Best(np.array([v for v, _ in kept]), np.array([i for _, i in kept]))

@@ -6,13 +6,14 @@ placing and reading it again changes nothing.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Codes = NDArray[Any]  # the int64 levels of a grid, or the float64 values of an interval
+Places = NDArray[np.float64]  # in the cube
+# The levels of a grid, or the values of an interval.
+Codes = NDArray[np.int64] | NDArray[np.float64]
 
 
 class Scale(Protocol):
@@ -26,21 +27,21 @@ class Scale(Protocol):
     def count(self) -> float:
         """How many codes it has."""
 
-    def place(self, codes: Codes) -> Array:
+    def place(self, codes: Codes) -> Places:
         """Return where codes (n,) lie: (n, width).
 
         Args:
             codes: Levels of a grid, or values of an interval.
         """
 
-    def nearest(self, u: Array) -> Codes:
+    def nearest(self, u: Places) -> Codes:
         """Return the codes (n,) closest to points of the cube (n, width).
 
         Args:
             u: Points, which need not be places of a code.
         """
 
-    def spread(self, t: Array) -> Codes:
+    def spread(self, t: Places) -> Codes:
         """Return codes (n,) of points of [0, 1)^width, evenly spread where those are.
 
         Args:
@@ -76,7 +77,7 @@ class Interval:
     width = 1
     count = math.inf
 
-    def place(self, codes: Codes) -> Array:
+    def place(self, codes: Codes) -> Places:
         """Return where the values lie."""
         above = codes - self.low
         if self.log:  # log1p of the relative distance keeps all digits of a narrow interval
@@ -85,7 +86,7 @@ class Interval:
             t = above / (self.high - self.low)
         return _rounded(2 * t - 1)[:, None]
 
-    def nearest(self, u: Array) -> Codes:
+    def nearest(self, u: Places) -> Codes:
         """Return the values at these places."""
         t = (_rounded(np.clip(u[:, 0], -1, 1)) + 1) / 2
         if self.log:
@@ -94,7 +95,7 @@ class Interval:
             above = t * (self.high - self.low)
         return np.where(t == 1, self.high, np.clip(self.low + above, self.low, self.high))
 
-    def spread(self, t: Array) -> Codes:
+    def spread(self, t: Places) -> Codes:
         """Return the values at these shares of the scale."""
         return self.nearest(2 * t - 1)
 
@@ -122,12 +123,12 @@ class Grid:
     count: int
     width = 1
 
-    def place(self, codes: Codes) -> Array:
+    def place(self, codes: Codes) -> Places:
         """Return where the levels lie."""
-        u: Array = (2 * codes - self._span) / max(self._span, 1) + 0.0
+        u: Places = (2 * codes - self._span) / max(self._span, 1) + 0.0
         return u[:, None]
 
-    def nearest(self, u: Array) -> Codes:
+    def nearest(self, u: Places) -> Codes:
         """Return the levels nearest to these places."""
         v = np.clip(u[:, 0], -1, 1)
         if self._span < 2**50:
@@ -135,7 +136,7 @@ class Grid:
         guess = (np.rint(v * self._span).astype(np.int64) + self._span) // 2
         return _closest(self, v, guess)
 
-    def spread(self, t: Array) -> Codes:
+    def spread(self, t: Places) -> Codes:
         """Return the levels in whose equal parts of [0, 1) these shares lie."""
         return _spread(self, t)
 
@@ -167,17 +168,17 @@ class LogGrid:
     count: int
     width = 1
 
-    def place(self, codes: Codes) -> Array:
+    def place(self, codes: Codes) -> Places:
         """Return where the levels lie."""
         return _rounded(2 * np.log1p(codes / self.low) / self._log_ratio - 1)[:, None]
 
-    def nearest(self, u: Array) -> Codes:
+    def nearest(self, u: Places) -> Codes:
         """Return the levels nearest to these places."""
         v = np.clip(u[:, 0], -1, 1)
         guess = np.rint(self.low * np.expm1((v + 1) / 2 * self._log_ratio)).astype(np.int64)
         return _closest(self, v, guess)
 
-    def spread(self, t: Array) -> Codes:
+    def spread(self, t: Places) -> Codes:
         """Return the levels nearest to these shares of the cube's edge."""
         return _spread(self, t)
 
@@ -215,18 +216,18 @@ class OneHot:
         """Count the columns."""
         return self.count
 
-    def place(self, codes: Codes) -> Array:
+    def place(self, codes: Codes) -> Places:
         """Return a row per choice."""
         x = np.zeros((len(codes), self.count))
         if self.count > 1:
             x[np.arange(len(codes)), codes] = 1
         return x
 
-    def nearest(self, u: Array) -> Codes:
+    def nearest(self, u: Places) -> Codes:
         """Return the choices with the largest columns."""
         return np.asarray(u.argmax(axis=1))
 
-    def spread(self, t: Array) -> Codes:
+    def spread(self, t: Places) -> Codes:
         """Return the choices with the largest columns: all are as likely in a cube."""
         return self.nearest(t)
 
@@ -235,16 +236,16 @@ class OneHot:
         return rng.integers(self.count, size=n)
 
 
-def _rounded(u: Array) -> Array:
+def _rounded(u: Places) -> Places:
     """Round to a grid of 2^-48, wider than the rounding errors of log1p, expm1 and division.
 
     So place(nearest(u)) reproduces itself exactly instead of drifting by an ulp.
     """
-    rounded: Array = np.rint(u * 2.0**48) / 2.0**48 + 0.0  # turns -0.0 into 0.0
+    rounded: Places = np.rint(u * 2.0**48) / 2.0**48 + 0.0  # turns -0.0 into 0.0
     return rounded
 
 
-def _spread(scale: Grid | LogGrid, t: Array) -> Codes:
+def _spread(scale: Grid | LogGrid, t: Places) -> Codes:
     """Return the levels nearest to shares t of an edge that goes on for half a step at its ends.
 
     Without that the first and the last level would get half of what they get in the middle.
@@ -257,7 +258,7 @@ def _spread(scale: Grid | LogGrid, t: Array) -> Codes:
     return scale.nearest(low + (high - low) * t)
 
 
-def _closest(scale: Grid | LogGrid, u: Array, guess: Codes) -> Codes:
+def _closest(scale: Grid | LogGrid, u: Places, guess: Codes) -> Codes:
     """Correct a guess that rounding may have put one level off."""
     candidates = np.clip(guess + np.array([[-1], [0], [1]]), 0, scale.count - 1)
     distance = np.abs([scale.place(row)[:, 0] - u for row in candidates])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Indices = Sequence[int] | NDArray[np.int64]
 Codes = Mapping[str, np.ndarray]
 Conditions = Mapping[str, Mapping[str, frozenset[int]]]
-_Known = dict[tuple[object, ...], "_Group"]  # by the conditions of its parameters
+_Groups = dict[tuple[object, ...], "_Group"]  # by the conditions of its parameters
 
 
 class Numbering:
@@ -45,7 +45,7 @@ class Numbering:
     """
 
     def __init__(
-        self, counts: Mapping[str, int], conditions: Conditions, known: _Known | None = None
+        self, counts: Mapping[str, int], conditions: Conditions, known: _Groups | None = None
     ) -> None:
         known = {} if known is None else known
         self._names = [*conditions]
@@ -112,7 +112,7 @@ class _Group:
     visits every distinct point exactly once.
     """
 
-    def __init__(self, counts: Mapping[str, int], conditions: Conditions, known: _Known) -> None:
+    def __init__(self, counts: Mapping[str, int], conditions: Conditions, known: _Groups) -> None:
         self._name = next(iter(conditions))
         mentioned = [parents.get(self._name, ()) for parents in conditions.values()]
         levels = sorted({level for some in mentioned for level in some})

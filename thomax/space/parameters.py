@@ -136,11 +136,11 @@ class Numeric(Parameter):
     high: float
     log: bool = False
 
-    def _check_log(self, *, has_step: bool) -> None:
-        kind, step = type(self).__name__, getattr(self, "step", None)
+    def _check_log(self, step: float | None) -> None:
+        kind = type(self).__name__
         if self.log and self.low <= 0:
             raise ValueError(f"{kind} with log=True needs low > 0, got low={self.low}.")
-        if self.log and has_step:
+        if self.log and step is not None:
             raise ValueError(f"{kind} takes log=True or a step, got both (step={step}).")
 
 
@@ -173,7 +173,7 @@ class Float(Numeric):
             raise ValueError(f"Float needs low < high, got low={self.low}, high={self.high}.")
         if not math.isfinite(high - low):
             raise ValueError(f"Float needs high - low below 1.8e308, got low={low}, high={high}.")
-        self._check_log(has_step=self.step is not None)
+        self._check_log(self.step)
         if self.log and high / 1e308 >= low:
             raise ValueError(
                 f"Float with log=True needs high / low below 1e308, got low={low}, high={high}."
@@ -266,7 +266,7 @@ class Int(Numeric):
             raise ValueError(f"Int needs low <= high, got low={low}, high={high}.")
         if step < 1 or step > max(high - low, 1):
             raise ValueError(f"Int needs 1 <= step <= high - low = {high - low}, got step={step}.")
-        self._check_log(has_step=step != 1)
+        self._check_log(None if step == 1 else step)
         if self.log and high > LARGEST_LOG_INT:
             raise ValueError(
                 f"Int with log=True needs high <= 2**40, got high={high}: use Float with log=True."

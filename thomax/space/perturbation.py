@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thomax.space.encoding import Array
+from thomax.space.encoding import Places
 
 _DRIFT, _TRADE, _STRIDE, _CROSS, _REDRAW = range(5)
 _AT_ONCE = 1000  # moves
@@ -31,13 +31,13 @@ _MOST_DECADES = 8  # from the longest step to the shortest
 
 def perturbed(
     rng: np.random.Generator,
-    known: Array,
+    known: Places,
     n: int,
     *,
     columns: Sequence[slice],
-    draw: Callable[[np.random.Generator, int], Array],
-    allowed: Callable[[Array], Array],
-) -> Array:
+    draw: Callable[[np.random.Generator, int], Places],
+    allowed: Callable[[Places], Places],
+) -> Places:
     """Return up to n points other than the known ones; the known ones where no other is found.
 
     Args:
@@ -64,11 +64,11 @@ def perturbed(
 
 def _moved(
     rng: np.random.Generator,
-    points: Array,
+    points: Places,
     columns: Sequence[slice],
-    drawn: Array,
+    drawn: Places,
     decades: int,
-) -> Array:
+) -> Places:
     """Move random points, each in one of the five ways."""
     count, dimension = drawn.shape
     x, other, third = points[rng.integers(len(points), size=(3, count))]

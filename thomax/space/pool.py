@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thomax.checks import check_executor
 from thomax.space.features import Features, Part, array_features
 from thomax.space.numbering import Indices, checked_indices
 from thomax.space.tables import row_labels, table_columns, table_features
@@ -56,7 +57,8 @@ class Pool:
         names: Sequence[str] | None = None,
         executor: "Executor | None" = None,
     ) -> None:
-        self.executor = _checked_executor(executor)
+        check_executor("Pool", executor)
+        self.executor = executor
         digest = hashlib.blake2b(digest_size=8)
         self._shown: dict[str, Sequence[Scalar] | np.ndarray] = {}  # beside the index
         if _is_table(candidates):
@@ -259,12 +261,3 @@ def _checked_names(names: Sequence[str], size: int, columns: Collection[str]) ->
     if "name" in columns:
         raise ValueError("names needs a table without a column 'name': rename the column.")
     return [str(name) for name in names]
-
-
-def _checked_executor(executor: "Executor | None") -> "Executor | None":
-    if executor is not None and not hasattr(executor, "submit"):
-        raise TypeError(
-            f"Pool needs an executor with a `submit` method, got {executor!r}: "
-            "pass a concurrent.futures executor, or leave it out."
-        )
-    return executor

@@ -21,9 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thomax.space.conditions import condition_text, ordered_conditions, where_active
-from thomax.space.encoding import Array, Codes
+from thomax.space.encoding import Codes, Places
 from thomax.space.numbering import Indices, Numbering
-from thomax.space.parameters import Listed, Parameter, parameter_from_description
+from thomax.space.parameters import (
+    PARAMETER_TYPES,
+    Listed,
+    Parameter,
+    parameter_from_description,
+)
 from thomax.space.perturbation import perturbed
 from thomax.space.pool import Pool
 from thomax.spelling import nearest, spell_checked
@@ -52,7 +57,7 @@ class Block:
 
     name: str
     columns: slice
-    levels: Array | None
+    levels: Places | None
 
 
 @spell_checked
@@ -67,7 +72,7 @@ class Space:
     Methods take the objects or the labels of labelled choices, and return labels.
 
     Args:
-        parameters: Names with their Float, Int, Categorical, Ordinal or Bool.
+        parameters: A parameter for each name, such as Float(0, 1).
         constraint: A function of the params of one point, without inactive parameters: points
             where it is false are never proposed. It must always return the same for the same
             params.
@@ -129,7 +134,7 @@ class Space:
             blocks.append(Block(name, self._columns[name], levels))
         return tuple(blocks)
 
-    def encode(self, params: Sequence[ParamsLike]) -> Array:
+    def encode(self, params: Sequence[ParamsLike]) -> Places:
         """Return points as rows of the cube.
 
         Args:
@@ -153,7 +158,7 @@ class Space:
                     row[name] = parameter.value_of(level)
         return rows
 
-    def snap(self, x: ArrayLike) -> Array:
+    def snap(self, x: ArrayLike) -> Places:
         """Return the rows of the valid points nearest to x; equal points get equal rows.
 
         Args:
@@ -222,7 +227,7 @@ class Space:
         *,
         tries: float = math.inf,
         known: ArrayLike = (),
-    ) -> Array:
+    ) -> Places:
         """Draw independent points, uniform on each parameter's scale, within the constraint.
 
         Where the constraint refuses nearly all random points, the points of a finite space are
@@ -256,7 +261,7 @@ class Space:
         )
         return np.concatenate([kept, others])[:n]
 
-    def _accepted(self, rng: np.random.Generator, n: int, tries: float) -> Array:
+    def _accepted(self, rng: np.random.Generator, n: int, tries: float) -> Places:
         """Return up to n of so many random points, unless too many in a row are refused."""
         kept = np.empty((0, self.dimension))
         rejections = 0
@@ -268,7 +273,7 @@ class Space:
             rejections = 0 if accepted.any() else rejections + len(x)
         return kept[:n]
 
-    def _listed(self, rng: np.random.Generator, n: int) -> Array:
+    def _listed(self, rng: np.random.Generator, n: int) -> Places:
         """Return n random ones of all points that the constraint allows."""
         if not len(self._allowed):
             raise ValueError(
@@ -276,7 +281,7 @@ class Space:
             )
         return self.at(self._allowed[rng.integers(len(self._allowed), size=n)])
 
-    def _allowed_among(self, x: Array) -> Array:
+    def _allowed_among(self, x: Places) -> Places:
         """Return the valid points nearest to x that the constraint allows."""
         snapped = self.snap(x)
         return snapped[self.satisfies(snapped)]
@@ -293,7 +298,7 @@ class Space:
         parts = [indices[self.satisfies(x)] for indices, x in self._walk(ROWS_AT_ONCE)]
         return np.concatenate([none, *parts])
 
-    def spread(self, shares: ArrayLike) -> Array:
+    def spread(self, shares: ArrayLike) -> Places:
         """Return the rows of points of [0, 1)^d; even ones fall evenly on a grid's levels.
 
         To snap them would give a first and last level half of what the others get.
@@ -313,7 +318,7 @@ class Space:
         """
         return self._numbering.positions(self._codes_of(params))
 
-    def at(self, indices: Indices) -> Array:
+    def at(self, indices: Indices) -> Places:
         """Return the rows of points of a finite space.
 
         Args:
@@ -329,7 +334,7 @@ class Space:
         """
         return self.decode(self.at(indices))
 
-    def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Places]]:
         """Yield positions and rows of all points of a finite space that the constraint allows.
 
         Args:
@@ -345,7 +350,7 @@ class Space:
 
     def _walk(
         self, rows: int, positions: NDArray[np.int64] | None = None
-    ) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    ) -> Iterator[tuple[NDArray[np.int64], Places]]:
         """Yield positions and places of these points, or of all, whatever the constraint says."""
         rows = max(1, min(rows, MOST_NUMBERS // self.dimension))
         count = self._numbering.size if positions is None else len(positions)
@@ -435,8 +440,9 @@ class Space:
         rows = [self._checked_codes(row) for row in params]
         codes: dict[str, Codes] = {}
         for name, parameter in self.parameters.items():
-            kind = np.int64 if math.isfinite(parameter.scale.count) else np.float64
-            codes[name] = np.array([row.get(name, 0) for row in rows], dtype=kind)
+            column = [row.get(name, 0) for row in rows]
+            is_listed = math.isfinite(parameter.scale.count)
+            codes[name] = np.array(column, np.int64) if is_listed else np.array(column, np.float64)
         return codes
 
     def _nearest(self, x: ArrayLike) -> dict[str, Codes]:
@@ -450,7 +456,7 @@ class Space:
             for name, parameter in self.parameters.items()
         }
 
-    def _place(self, codes: Mapping[str, Codes]) -> Array:
+    def _place(self, codes: Mapping[str, Codes]) -> Places:
         x, active = (
             np.zeros((_length(codes), self.dimension)),
             where_active(self._conditions, codes),
@@ -460,7 +466,7 @@ class Space:
             x[here, self._columns[name]] = parameter.scale.place(codes[name][here])
         return x
 
-    def _draw(self, rng: np.random.Generator, n: int) -> Array:
+    def _draw(self, rng: np.random.Generator, n: int) -> Places:
         return self._place({name: p.scale.draw(rng, n) for name, p in self.parameters.items()})
 
     def _accepts(self, params: Params) -> bool:
@@ -510,7 +516,7 @@ def _checked_parameters(given: object) -> dict[str, Parameter]:
             raise TypeError(f"Space needs names that are strings, got {name!r}.")
         if not isinstance(parameter, Parameter):
             raise TypeError(
-                f"Space needs a parameter for {name!r}, got {parameter!r}: use Float(low, high), "
-                "Int(low, high), Categorical(choices), Ordinal(values) or Bool()."
+                f"Space needs a parameter for {name!r}, got {parameter!r}: use one of "
+                f"{', '.join(PARAMETER_TYPES)}, such as Float(0, 1)."
             )
     return dict(given)

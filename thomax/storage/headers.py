@@ -39,32 +39,38 @@ def search_header(path: Path, header: Record) -> SearchHeader:
     """
     space, seed = header.get("space"), header.get("seed")
     direction = _DIRECTIONS.get(str(header.get("direction")))
-    if direction is None or not isinstance(space, dict):
+    if direction is None or not isinstance(space, dict) or type(seed) is not int:
         raise ValueError(
             f"{path} needs to be the journal of an Optimizer, got one that another program has "
             "made: give another path."
         )
-    return SearchHeader(direction, seed if isinstance(seed, int) else 0, space)
+    return SearchHeader(direction, seed, space)
 
 
-def missing_from(description: Mapping[str, Json]) -> str | None:
+def missing_from(
+    description: Mapping[str, Json], *, with_objects: bool = True
+) -> tuple[str, str] | None:
     """Return what the description of a space lacks to build the space from it, if anything.
 
     Args:
         description: The space as the header of a journal describes it.
+        with_objects: Whether the objects of labelled choices are needed, and not only the labels.
+
+    Returns:
+        What is missing, and the argument of `Optimizer.open` that has it.
 
     Examples:
         >>> missing_from({"kind": "pool"})
-        'the candidates of a pool: pass the same ones, space=Pool(...)'
+        ('the candidates of a pool', 'space=Pool(...)')
     """
     parameters = description.get("parameters")
     entries = parameters if isinstance(parameters, list) else []
     if description.get("kind") == "pool":
-        return "the candidates of a pool: pass the same ones, space=Pool(...)"
+        return "the candidates of a pool", "space=Pool(...)"
     if description.get("constraint"):
-        return "a constraint: pass the same space, space=Space({...}, constraint=...)"
-    if any(isinstance(entry, dict) and entry.get("labelled") for entry in entries):
-        return "choices that are objects: pass the same space, space={...}"
+        return "a constraint", "space=Space({...}, constraint=...)"
+    if with_objects and any(isinstance(e, dict) and e.get("labelled") for e in entries):
+        return "choices that are objects", "space={...}"
     return None
 
 

@@ -164,7 +164,7 @@ class Journal:
         return self._ends[len(self.records)]
 
     def _writable(self) -> int:
-        """Return the descriptor to write to, or say why there is none."""
+        """Return the descriptor to write to, or raise if there is none."""
         if self._claim.owner not in (None, self._owner):
             raise RuntimeError(
                 f"Journal {self.path} must have one user at a time, got an older one: it was"

@@ -134,6 +134,11 @@ class Snapshot:
         return ranked(self.trials, self.direction)
 
     @property
+    def next_number(self) -> int:
+        """The number that the next trial will have."""
+        return self.trials[-1].number + 1 if self.trials else 0
+
+    @property
     def best(self) -> Trial | None:
         """The trial with the best observed value, if there is one."""
         return self.ranked[0] if self.ranked else None

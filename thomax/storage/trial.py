@@ -60,7 +60,8 @@ def value_of(trial: Trial) -> float:
     Args:
         trial: A trial that has a value.
     """
-    return float(trial.value or 0.0)
+    assert trial.value is not None, f"trial {trial.number} is {trial.state}: it has no value"
+    return float(trial.value)
 
 
 def ranked(trials: Iterable[Trial], direction: Direction) -> list[Trial]:
