@@ -54,7 +54,7 @@ test-slow: $(VENV)/.installed-slow
 # What uses JAX, NumPy, SciPy, pandas, plotly and Optuna most; `make test` has the newest of them.
 OLDEST := .venv-oldest
 OLDEST_TESTS := $(addprefix tests/,optimizer space test_keys.py \
-	model/test_lbfgs.py model/test_posterior.py test_compilation.py report/test_writing.py \
+	model/test_lbfgs.py model/test_posterior.py support/test_compilation.py report/test_writing.py \
 	integrations/test_optuna_sampler.py)
 
 $(OLDEST)/.installed: pyproject.toml tests/oldest.txt

@@ -15,7 +15,8 @@ from unittest.mock import patch
 
 from stress.part import Part
 from stress.workers import opened
-from thomax import loop, optimizer, proposals, workers
+from thomax import optimizer, proposals
+from thomax.running import loop, workers
 from thomax.storage import journal, observations
 from thomax.storage import replay as history
 

@@ -12,11 +12,11 @@ import thomax
 
 PACKAGE = Path(__file__).parent.parent / "thomax"
 LEVELS = [
-    {"checks", "compilation", "keys", "spelling", "types", "user_warnings"},
+    {"keys", "support"},
     {"model", "theory"},
     {"policies", "space"},
     {"initial_design", "search", "storage", "suggest"},
-    {"giving_up", "loop", "optimizer", "proposals", "report", "shortcuts", "workers"},
+    {"optimizer", "proposals", "report", "running", "shortcuts"},
     {"integrations"},
     {"cli", "__main__"},
 ]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from thomax.keys import make_key, make_keys
-    from thomax.loop import StopReason
     from thomax.model.data import Data
     from thomax.model.kernels import NTK, SE, Matern52
     from thomax.model.networks import CNN, MLP, Custom
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from thomax.policies.neural import NeuralTS, NeuralUCB
     from thomax.policies.random import Random, Sobol
     from thomax.policies.sto import STOBNTS, STOBNTSLinear
+    from thomax.running.loop import StopReason
     from thomax.search.settings import Search
     from thomax.shortcuts import maximize, minimize
     from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
@@ -34,7 +34,7 @@ _HOMES = {
     "storage.trial": "Trial",
     "model.kernels": "NTK SE Matern52",
     "keys": "make_key make_keys",
-    "loop": "StopReason",
+    "running.loop": "StopReason",
     "search.settings": "Search",
     "model.networks": "CNN MLP Custom",
     "optimizer": "Optimizer",
@@ -100,7 +100,7 @@ def __getattr__(name: str) -> Any:
         f"thomax.{name}"
     ):  # thomax.theory, without importing it first
         return import_module(f"thomax.{name}")
-    from thomax.spelling import nearest
+    from thomax.support.spelling import nearest
 
     hint = "" if name.startswith("_") else f": {nearest(name, __all__)}"
     raise AttributeError(f"module 'thomax' has no attribute {name!r}{hint}")

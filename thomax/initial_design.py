@@ -9,13 +9,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thomax.checks import is_whole
 from thomax.keys import Stream, make_key, stream
 from thomax.model.padding import pad, padded_size
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.types import Params, ParamsLike
+from thomax.support.checks import is_whole
+from thomax.support.types import Params, ParamsLike
 
 Covariance: TypeAlias = Callable[[np.ndarray], np.ndarray]
 Identity: TypeAlias = int | bytes  # what tells points apart

@@ -96,7 +96,7 @@ def _words_of_jax(key: Key) -> np.ndarray:
     import jax
     import jax.numpy as jnp
 
-    from thomax.compilation import own_settings
+    from thomax.support.compilation import own_settings
 
     with own_settings():
         if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):

@@ -14,17 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from thomax.checks import FLAG, checked_whole, is_whole, require
 from thomax.initial_design import design_length
-from thomax.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import Initial, Proposer, check_search
+from thomax.running.loop import Callback, StopReason, Unfinished, run, show_on_stderr
+from thomax.running.workers import AnyExecutor, Objective, own_params
 from thomax.search.settings import Search
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.space.values import copied
-from thomax.spelling import spell_checked
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal, read_header
 from thomax.storage.locks import OwnLock
@@ -34,9 +33,10 @@ from thomax.storage.outcomes import MISSING, checked_outcome
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial, ranked
-from thomax.types import ParamsLike
-from thomax.user_warnings import warn
-from thomax.workers import AnyExecutor, Objective, own_params
+from thomax.support.checks import FLAG, checked_whole, is_whole, require
+from thomax.support.spelling import spell_checked
+from thomax.support.types import ParamsLike
+from thomax.support.user_warnings import warn
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.observations import EncodedHistory
 from thomax.storage.trial import Direction
-from thomax.types import Params
+from thomax.support.types import Params
 
 Initial = int | Literal["uncertainty"] | None
 

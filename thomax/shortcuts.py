@@ -3,12 +3,12 @@
 import inspect
 from typing import Any
 
-from thomax.loop import check_run
 from thomax.optimizer import Optimizer, SpaceLike
 from thomax.policies.base import Policy, PolicyFunction
-from thomax.spelling import require_known
+from thomax.running.loop import check_run
+from thomax.running.workers import Objective
 from thomax.storage.trial import Direction
-from thomax.workers import Objective
+from thomax.support.spelling import require_known
 
 
 def maximize(

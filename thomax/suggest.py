@@ -20,7 +20,7 @@ from thomax.search.maximise import maximise
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 FEWEST_VALUES = 3  # with fewer, a model knows no better than the values
 _RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean

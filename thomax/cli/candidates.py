@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from thomax.cli.sheets import Sheet, read_sheet
 from thomax.space.pool import Pool
-from thomax.spelling import nearest
+from thomax.support.spelling import nearest
 
 if TYPE_CHECKING:
     import pandas as pd

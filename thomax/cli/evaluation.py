@@ -10,7 +10,7 @@ from thomax.cli.program import Program
 from thomax.cli.values import ValueRule, last_line
 from thomax.storage.outcomes import Failure
 from thomax.storage.trial import Trial
-from thomax.types import Params
+from thomax.support.types import Params
 
 Stamp = tuple[int, int, int] | None  # what changes when a file is written
 

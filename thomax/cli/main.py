@@ -16,8 +16,8 @@ from typing import NoReturn
 import thomax
 from thomax.cli import COMMANDS
 from thomax.cli.texts import harmless
-from thomax.spelling import nearest
 from thomax.storage.locks import JournalInUseError
+from thomax.support.spelling import nearest
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

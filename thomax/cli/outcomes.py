@@ -15,7 +15,7 @@ from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
-from thomax.types import Json, Params, ParamsLike
+from thomax.support.types import Json, Params, ParamsLike
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from thomax.cli.texts import as_text, shown
 from thomax.space.parameters import Listed, Numeric, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.spelling import nearest
-from thomax.types import Params, ParamsLike
+from thomax.support.spelling import nearest
+from thomax.support.types import Params, ParamsLike
 
 T = TypeVar("T")
 

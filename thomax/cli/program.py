@@ -19,8 +19,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from thomax.cli.texts import as_text
-from thomax.spelling import nearest
-from thomax.types import ParamsLike
+from thomax.support.spelling import nearest
+from thomax.support.types import ParamsLike
 
 NUMBER = "trial"  # {trial} is the number of the trial
 _OURS = ("THOMAX_PARAMS", "THOMAX_TRIAL", "THOMAX_OUTPUT_FILE", "THOMAX_CACHE")

@@ -2,8 +2,8 @@
 
 from typing import TypedDict
 
-from thomax.checks import POSITIVE, Rule, one_of, whole
 from thomax.storage.trial import Direction
+from thomax.support.checks import POSITIVE, Rule, one_of, whole
 
 Settings = TypedDict(
     "Settings",

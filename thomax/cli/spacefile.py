@@ -21,7 +21,7 @@ from thomax.cli.settings import RULES, Settings, check_setting
 from thomax.space.parameters import PARAMETER_TYPES, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.spelling import nearest
+from thomax.support.spelling import nearest
 
 TYPES = {name.lower(): kind for name, kind in PARAMETER_TYPES.items()}
 

@@ -8,7 +8,7 @@ from typing import TypedDict
 from thomax.cli.texts import cell
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Direction, Trial
-from thomax.types import Params
+from thomax.support.types import Params
 
 STATES = ("complete", "failed", "pending", "dropped")
 

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from thomax.cli.evaluation import Evaluation
 from thomax.cli.settings import Settings
 from thomax.cli.signals import stopped_like_by_ctrl_c, undisturbed
-from thomax.giving_up import GivenUpError
-from thomax.loop import run, show_on_stderr
 from thomax.optimizer import Optimizer
+from thomax.running.giving_up import GivenUpError
+from thomax.running.loop import run, show_on_stderr
+from thomax.running.workers import own_trial
 from thomax.storage.outcomes import Failure
 from thomax.storage.trial import Trial
-from thomax.workers import own_trial
 
 
 def supervise(

@@ -17,7 +17,7 @@ from thomax.cli.outcomes import (
 from thomax.cli.texts import json_object, say
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.types import Params
+from thomax.support.types import Params
 
 EXAMPLES = """examples:
   thomax tell search.jsonl 3 0.93

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 _WIDEST = 40  # characters of a cell
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from thomax.cli.numbers import number_in
 from thomax.cli.program import NUMBER
 from thomax.storage.outcomes import Failure
-from thomax.types import Json
+from thomax.support.types import Json
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import Scalar
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 Distributions = dict[str, BaseDistribution]
 Point = dict[str, Any]  # numbers, also of choices

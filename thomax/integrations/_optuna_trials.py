@@ -13,7 +13,7 @@ from thomax.integrations._optuna_space import Point, View
 from thomax.model.data import Data
 from thomax.storage.observations import observed_data
 from thomax.storage.trial import Direction
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 _PROPOSAL = "thomax:relative_params"
 _FALLBACK = "thomax:fallback"

@@ -18,7 +18,7 @@ from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import copied, python_scalar
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 Config = Mapping[str, Any]  # of Tune: nested, with domains or values in it
 Options = list[Any]  # choices may be any objects

@@ -20,7 +20,6 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from thomax.checks import checked_whole
 from thomax.initial_design import design_length, quasi_random_point
 from thomax.integrations._optuna_space import (
     Point,
@@ -42,11 +41,12 @@ from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import check_search
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
-from thomax.spelling import spell_checked
 from thomax.storage.locks import OwnLock
 from thomax.suggest import default_policy, suggest
-from thomax.types import Params
-from thomax.user_warnings import warn
+from thomax.support.checks import checked_whole
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Params
+from thomax.support.user_warnings import warn
 
 _ATTEMPTS = 50  # to find a point that no other worker takes at the same moment
 _SPREAD = 4  # draws of which a worker that has given up a point takes any

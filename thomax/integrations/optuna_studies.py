@@ -47,11 +47,11 @@ from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import Scalar
-from thomax.spelling import spell_checked
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial
-from thomax.types import Json, Params
-from thomax.user_warnings import warn
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Json, Params
+from thomax.support.user_warnings import warn
 
 _SPACE = "thomax:space"
 _NUMBER = "thomax:number"

@@ -19,10 +19,10 @@ from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import python_scalar
-from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
-from thomax.types import Params, ParamsLike
-from thomax.user_warnings import warn
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Params, ParamsLike
+from thomax.support.user_warnings import warn
 
 try:
     from ray.tune.result import DEFAULT_METRIC

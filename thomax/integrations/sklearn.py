@@ -13,17 +13,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from thomax.checks import is_whole
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
 from thomax.proposals import Initial
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
-from thomax.spelling import spell_checked
 from thomax.storage.trial import Trial
-from thomax.types import Array, Params
-from thomax.user_warnings import warn
+from thomax.support.checks import is_whole
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array, Params
+from thomax.support.user_warnings import warn
 
 try:
     from sklearn.base import BaseEstimator

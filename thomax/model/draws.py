@@ -14,14 +14,14 @@ from typing import Protocol, Self, TypedDict, TypeVar
 import jax
 import numpy as np
 
-from thomax.compilation import compiled
 from thomax.model.kernels import NTK
 from thomax.model.networks import Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import lift
 from thomax.model.targets import restored
 from thomax.model.training import Certificate
-from thomax.types import Array
+from thomax.support.compilation import compiled
+from thomax.support.types import Array
 
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
 CHUNK = 4096  # points evaluated at once

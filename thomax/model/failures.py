@@ -35,7 +35,7 @@ from thomax.model.kernels import NTK, exact_ntk, gram
 from thomax.model.networks import MLP
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import Prior, lift
-from thomax.types import Array
+from thomax.support.types import Array
 
 _NETWORK = MLP(activation="erf")
 _SCALE = 0.5  # of the inputs, as in thomax.model.prior: regions are large and simple

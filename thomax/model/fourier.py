@@ -22,7 +22,7 @@ from thomax.keys import Stream, normals, stream
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import SE, Matern52
 from thomax.model.posterior import Factor
-from thomax.types import Array
+from thomax.support.types import Array
 
 _MATERN52_DOF = 5  # 2 nu
 

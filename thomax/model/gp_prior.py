@@ -18,7 +18,7 @@ from thomax.model.kernels import NTK, SE, Kernel, Matern52, exact_ntk
 from thomax.model.networks import MLP
 from thomax.model.padding import padded_size
 from thomax.model.targets import USUAL_NOISE_STD
-from thomax.types import Array
+from thomax.support.types import Array
 
 GPKernel: TypeAlias = SE | Matern52 | NTK
 KernelName: TypeAlias = Literal["se", "matern52", "ntk"]

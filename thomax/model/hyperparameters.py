@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.compilation import compiled
 from thomax.model.blas import small_matrices
 from thomax.model.lbfgs import minimise
 from thomax.model.padding import pad
-from thomax.types import Array
+from thomax.support.compilation import compiled
+from thomax.support.types import Array
 
 _TOLERANCE = 0.1  # nats for a factor of e in a hyperparameter
 

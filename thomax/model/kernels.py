@@ -21,12 +21,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import DTypeLike
 
-from thomax.checks import Rule, check, one_of, whole
-from thomax.compilation import compiled
 from thomax.model.networks import MLP, Activation, Blocks, Network
 from thomax.model.padding import pad, padded_size
-from thomax.spelling import spell_checked
-from thomax.types import Array, ArrayOrFloat
+from thomax.support.checks import Rule, check, one_of, whole
+from thomax.support.compilation import compiled
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array, ArrayOrFloat
 
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 

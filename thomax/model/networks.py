@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from thomax.checks import FUNCTION, POSITIVE, Rule, at_least, check, one_of, whole
-from thomax.compilation import own_settings
-from thomax.spelling import spell_checked
-from thomax.types import Array, ArrayOrFloat
+from thomax.support.checks import FUNCTION, POSITIVE, Rule, at_least, check, one_of, whole
+from thomax.support.compilation import own_settings
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array, ArrayOrFloat
 
 Activation: TypeAlias = Literal["relu", "erf", "gelu"]
 Blocks: TypeAlias = list[tuple[Array, Array]]

@@ -21,14 +21,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.compilation import compiled
 from thomax.model.hyperparameters import most_likely
 from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
 from thomax.model.networks import MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import Factor
 from thomax.model.targets import USUAL_NOISE_STD
-from thomax.types import Array, ArrayOrFloat
+from thomax.support.compilation import compiled
+from thomax.support.types import Array, ArrayOrFloat
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RATIOS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)

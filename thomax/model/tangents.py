@@ -15,12 +15,12 @@ import jax
 import numpy as np
 from numpy.typing import DTypeLike
 
-from thomax.compilation import compiled
 from thomax.model.blas import side_by_side
 from thomax.model.kernels import blocks_product, empirical_ntk
 from thomax.model.networks import Blocks, Network
 from thomax.model.posterior import Factor, conjugate_gradients
-from thomax.types import Array
+from thomax.support.compilation import compiled
+from thomax.support.types import Array
 
 MAX_DENSE = 10_000  # points up to which K is formed unless the user says otherwise
 _SOME = 64  # rows of K that are looked at where it is too large to form

@@ -21,11 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.compilation import compiled
 from thomax.model.lbfgs import minimise
 from thomax.model.networks import Network
 from thomax.model.tangents import MAX_DENSE, TangentSystem, pull, push
-from thomax.types import Array
+from thomax.support.compilation import compiled
+from thomax.support.types import Array
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
 _POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks

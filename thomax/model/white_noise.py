@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from thomax.keys import stream
-from thomax.types import Array
+from thomax.support.types import Array
 
 
 def noise_words(keys: np.ndarray, purpose: int) -> np.ndarray:

@@ -15,7 +15,6 @@ from functools import partial
 import jax
 import numpy as np
 
-from thomax.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
@@ -25,8 +24,9 @@ from thomax.model.prior import Prior, default_prior
 from thomax.model.training import Problem, descend_or_stay, train
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, groups, is_infinite
-from thomax.spelling import spell_checked
-from thomax.types import Array
+from thomax.support.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array
 
 _RIDGE = 1e-6  # nothing but a floor under the solves, where points coincide
 

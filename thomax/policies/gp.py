@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.checks import FLAG, POSITIVE, at_least, check, whole
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import gp_prior
 from thomax.model.blas import small_matrices
@@ -34,8 +33,9 @@ from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import Prior
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, Schedule, at, pathwise_draws
-from thomax.spelling import spell_checked
-from thomax.types import Array
+from thomax.support.checks import FLAG, POSITIVE, at_least, check, whole
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array
 
 
 @spell_checked

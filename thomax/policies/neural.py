@@ -24,8 +24,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
-from thomax.compilation import compiled
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
@@ -38,8 +36,10 @@ from thomax.model.training import Problem, descend_or_stay, train
 from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, is_infinite
-from thomax.spelling import spell_checked
-from thomax.types import Array
+from thomax.support.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
+from thomax.support.compilation import compiled
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array
 
 _GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure
 _pytree = jax.tree_util.register_dataclass

@@ -14,8 +14,8 @@ from thomax.model.draws import DRAW_FIELDS, Draw, Units
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
-from thomax.spelling import spell_checked
-from thomax.types import Array
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Array
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
 

@@ -19,7 +19,6 @@ import jax
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from thomax.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, check, whole
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import posterior
 from thomax.model.blas import small_matrices
@@ -39,7 +38,8 @@ from thomax.policies.prepared import (
     is_infinite,
     pathwise_draws,
 )
-from thomax.spelling import spell_checked
+from thomax.support.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, check, whole
+from thomax.support.spelling import spell_checked
 
 D = TypeVar("D", bound=Draw)
 

@@ -11,7 +11,7 @@ from thomax.report.belief import Belief
 from thomax.space.pool import Pool
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial
-from thomax.types import Params
+from thomax.support.types import Params
 
 _SHOWN = 40
 _MOST_NUMBERS = 2**19  # features that are scored, in all

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 
 from thomax.storage.trial import Trial
-from thomax.types import ParamsLike
+from thomax.support.types import ParamsLike
 
 _MOST_LINES = 14
 

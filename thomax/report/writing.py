@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from thomax.checks import is_whole
 from thomax.report.content import gather
 from thomax.report.page import render
 from thomax.storage.snapshot import Snapshot
+from thomax.support.checks import is_whole
 
 _LONGEST_WAIT = 86_400  # seconds
 

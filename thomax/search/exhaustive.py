@@ -10,7 +10,7 @@ from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.space.features import Part
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 _PART = 16 * ROWS  # rows of a pool that one task of an executor scores: about a second
 

@@ -15,7 +15,7 @@ from thomax.search.multistart import climb_candidates
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.types import Params, ParamsLike
+from thomax.support.types import Params, ParamsLike
 
 _SMALL = 5_000  # points that are scored whole as fast as they are searched
 _USUAL_SEARCH = Search()

@@ -20,7 +20,7 @@ from thomax.model.lbfgs import minimise
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.search.settings import Search
 from thomax.space.space import Block, Space
-from thomax.types import ParamsLike
+from thomax.support.types import ParamsLike
 
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels

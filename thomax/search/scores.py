@@ -7,8 +7,8 @@ from operator import itemgetter
 import jax
 import numpy as np
 
-from thomax.compilation import own_settings
 from thomax.model.draws import CHUNK, Score, batch_size
+from thomax.support.compilation import own_settings
 
 ROWS = 4 * CHUNK  # of a finite space read at once
 NO_NUMBER = (

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from thomax.checks import FLAG, SHARE, check, whole
-from thomax.spelling import spell_checked
+from thomax.support.checks import FLAG, SHARE, check, whole
+from thomax.support.spelling import spell_checked
 
 
 @spell_checked

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from thomax.space.encoding import Codes
 from thomax.space.numbering import Conditions
 from thomax.space.parameters import Parameter
-from thomax.spelling import nearest
+from thomax.support.spelling import nearest
 
 
 def ordered_conditions(parameters: Mapping[str, Parameter]) -> Conditions:

@@ -23,9 +23,9 @@ import numpy as np
 from thomax.space.choices import Labelled, Options, checked_options
 from thomax.space.encoding import Grid, Interval, LogGrid, OneHot, Scale
 from thomax.space.values import Scalar, are_equal, copied, identity, python_scalar, shortened
-from thomax.spelling import spell_checked
-from thomax.types import Json
-from thomax.user_warnings import warn
+from thomax.support.spelling import spell_checked
+from thomax.support.types import Json
+from thomax.support.user_warnings import warn
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 LARGEST_INT = 2**53  # beyond it float64 skips integers

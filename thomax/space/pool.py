@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thomax.checks import check_executor
 from thomax.space.features import Features, Part, array_features
 from thomax.space.numbering import Indices, checked_indices
 from thomax.space.tables import row_labels, table_columns, table_features
 from thomax.space.values import Scalar, python_scalar
-from thomax.spelling import nearest, spell_checked
-from thomax.types import Json, Params, ParamsLike
+from thomax.support.checks import check_executor
+from thomax.support.spelling import nearest, spell_checked
+from thomax.support.types import Json, Params, ParamsLike
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

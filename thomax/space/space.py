@@ -31,8 +31,8 @@ from thomax.space.parameters import (
 )
 from thomax.space.perturbation import perturbed
 from thomax.space.pool import Pool
-from thomax.spelling import nearest, spell_checked
-from thomax.types import Json, Params, ParamsLike
+from thomax.support.spelling import nearest, spell_checked
+from thomax.support.types import Json, Params, ParamsLike
 
 Constraint: TypeAlias = Callable[[Params], object] | None
 

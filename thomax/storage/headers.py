@@ -8,7 +8,7 @@ from pathlib import Path
 
 from thomax.storage.records import Record, strict_json
 from thomax.storage.trial import Direction
-from thomax.types import Json
+from thomax.support.types import Json
 
 FORMAT = "thomax-journal"
 VERSION = 1

@@ -42,7 +42,7 @@ from thomax.storage.records import (
     pieces,
     scan,
 )
-from thomax.user_warnings import warn
+from thomax.support.user_warnings import warn
 
 
 class Journal:

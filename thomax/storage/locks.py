@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from thomax.user_warnings import warn
+from thomax.support.user_warnings import warn
 
 BINARY: int = getattr(os, "O_BINARY", 0)
 _LOCKED_BYTE = 2**31 - 2  # Windows forbids to read a locked byte: this one is beyond any journal

@@ -11,7 +11,7 @@ from thomax.space.space import Space
 from thomax.storage.records import Record
 from thomax.storage.replay import History
 from thomax.storage.trial import Direction, Trial, sign_of
-from thomax.types import Array, Params, ParamsLike
+from thomax.support.types import Array, Params, ParamsLike
 
 
 def encoded(space: Space | Pool, points: Sequence[ParamsLike]) -> np.ndarray:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple, TypeAlias
 
-from thomax.types import Json
+from thomax.support.types import Json
 
 Record: TypeAlias = dict[str, Json]
 

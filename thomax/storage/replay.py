@@ -19,8 +19,8 @@ from dataclasses import replace
 
 from thomax.storage.records import Record
 from thomax.storage.trial import State, Trial
-from thomax.types import Json, Params
-from thomax.user_warnings import warn
+from thomax.support.types import Json, Params
+from thomax.support.user_warnings import warn
 
 
 class History:

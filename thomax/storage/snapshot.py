@@ -15,7 +15,7 @@ from thomax.storage.journal import Journal
 from thomax.storage.records import Record
 from thomax.storage.replay import History
 from thomax.storage.trial import Direction, Trial, ranked, sign_of
-from thomax.types import Json
+from thomax.support.types import Json
 
 if TYPE_CHECKING:
     import numpy as np

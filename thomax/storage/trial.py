@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from thomax.types import Params
+from thomax.support.types import Params
 
 State = Literal["pending", "complete", "failed", "dropped"]
 Direction = Literal["maximize", "minimize"]

@@ -20,13 +20,13 @@ from typing import Literal, Protocol, TypeVar
 
 from tqdm import tqdm
 
-from thomax.checks import FLAG, SECONDS, check_executor, require, whole
-from thomax.giving_up import Ended, FirstFailures, failure_of
+from thomax.running.giving_up import Ended, FirstFailures, failure_of
+from thomax.running.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
 from thomax.space.values import copied
 from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
-from thomax.types import Params
-from thomax.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
+from thomax.support.checks import FLAG, SECONDS, check_executor, require, whole
+from thomax.support.types import Params
 
 Finish = Callable[[Trial, float | None, Exception | None], None]
 T = TypeVar("T")

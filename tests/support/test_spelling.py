@@ -7,7 +7,7 @@ import pytest
 
 import thomax
 from thomax import Float, Optimizer, Pool, Space, maximize, minimize
-from thomax.spelling import nearest
+from thomax.support.spelling import nearest
 
 SPACE = {"x": Float(0, 1)}
 CLASSES = [

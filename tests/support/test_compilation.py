@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thomax as tx
-from thomax.compilation import cache_directory, compilation_cache_of_thomax, compiled
+from thomax.support.compilation import cache_directory, compilation_cache_of_thomax, compiled
 
 NAMES = [
     "jax_compilation_cache_dir",

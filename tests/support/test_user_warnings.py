@@ -8,7 +8,7 @@ import pytest
 from thomax import Float, Int, Optimizer, Random, Trial, maximize
 from thomax.storage import locks
 from thomax.storage.journal import Journal
-from thomax.user_warnings import warn
+from thomax.support.user_warnings import warn
 
 SPACE = {"x": Float(0, 1)}
 

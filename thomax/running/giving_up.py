@@ -22,7 +22,9 @@ from thomax.storage.trial import Trial
 _LONGEST = 300  # characters of an error that is shown
 _MOST_REASONS = 3
 # Whose lines say nothing about the objective, as tracebacks have them.
-_OTHERS = tuple(str(Path(m).parent) + os.sep for m in (__file__, futures.__file__))
+_OTHERS = tuple(
+    f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], Path(futures.__file__).parent)
+)
 
 
 class GivenUpError(RuntimeError):

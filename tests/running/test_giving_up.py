@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import thomax
-from thomax.giving_up import Ended, FirstFailures
+from thomax.running.giving_up import Ended, FirstFailures
 from thomax.storage.trial import Trial
 
 
@@ -27,4 +27,7 @@ def test_a_folder_whose_name_begins_like_ours_is_the_users():
     assert shown_of(raised_in(theirs)) == (
         f"thomax: trial 0 failed: ValueError: no ({theirs}, line 1)"
     )
-    assert shown_of(raised_in(ours / "loop.py")) == "thomax: trial 0 failed: ValueError: no"
+    assert (
+        shown_of(raised_in(ours / "running" / "loop.py"))
+        == "thomax: trial 0 failed: ValueError: no"
+    )

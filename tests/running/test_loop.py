@@ -23,11 +23,11 @@ from thomax import (
     Search,
     STOBNTSLinear,
     StopReason,
-    loop,
     minimize,
 )
-from thomax.giving_up import GivenUpError
-from thomax.workers import own_trial
+from thomax.running import loop
+from thomax.running.giving_up import GivenUpError
+from thomax.running.workers import own_trial
 
 POLICY = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.1)
 SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}

@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar
 
 from thomax.space.values import copied
 from thomax.storage.trial import Trial
-from thomax.types import Params
+from thomax.support.types import Params
 
 Objective = Callable[[Params], float]
 T = TypeVar("T")

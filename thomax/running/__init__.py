@@ -1,0 +1,1 @@
+"""Evaluating trials in parallel: the loop, its workers, and when to give up."""

@@ -1,0 +1,1 @@
+"""What every package may use: checks, spelling, warnings, shared types, compilation."""
