@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
+from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import Score, in_units
 from thomax.model.failures import avoid_failures
@@ -56,21 +57,22 @@ def suggest(
         search: How hard to search; None for the default.
         exclude: Points that are not returned.
     """
-    score = _score(policy, make_keys(seed, n, first=number), data)
-    count = _CENTRES if policy.search_near_best else 0
-    best = np.argsort(-data.y, kind="stable")[:count]
-    return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
-        # As long as nothing is told the search looks at the same points: then asking for n
-        # trials at once or one by one is the same, up to the accuracy of the search (a draw
-        # alone is climbed from more points).
-        stream(make_key(seed, len(data)), Stream.SEARCH),
-        score,
-        space,
-        search=search or Search(),
-        exclude=exclude,
-        centres=data.x[best[np.isfinite(data.y[best])]],
-        known=data.x if len(data.x) else data.pending,
-    )
+    with small_matrices(len(data)):
+        score = _score(policy, make_keys(seed, n, first=number), data)
+        count = _CENTRES if policy.search_near_best else 0
+        best = np.argsort(-data.y, kind="stable")[:count]
+        return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
+            # As long as nothing is told the search looks at the same points: then asking for n
+            # trials at once or one by one is the same, up to the accuracy of the search (a draw
+            # alone is climbed from more points).
+            stream(make_key(seed, len(data)), Stream.SEARCH),
+            score,
+            space,
+            search=search or Search(),
+            exclude=exclude,
+            centres=data.x[best[np.isfinite(data.y[best])]],
+            known=data.x if len(data.x) else data.pending,
+        )
 
 
 def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score:

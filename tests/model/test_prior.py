@@ -1,13 +1,13 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from thomax.model import hyperparameters
 from thomax.model.kernels import exact_ntk, float64
 from thomax.model.networks import CNN, MLP
 from thomax.model.posterior import log_evidence
-from thomax.model.prior import LiftedNTK, Prior, _evidence, default_prior, fit_prior, lift
+from thomax.model.prior import LiftedEvidence, Prior, _evidence, default_prior, fit_prior, lift
 
 NETWORK = MLP(2, 64, "erf")
 
@@ -98,9 +98,41 @@ def test_the_priors_of_the_ascent_are_those_of_the_grid_and_of_the_dimensions():
         return -log_prior(np.exp(p[0]), np.exp(p[1]), np.exp(p[2])) - dimensions
 
     points = np.random.default_rng(0).normal(size=(5, 6))
-    family = LiftedNTK(exact_ntk(NETWORK), 0.25)
-    losses = np.array([[float(family.hyperprior_loss(p, 3)), expected(p)] for p in points])
+    loss = LiftedEvidence(exact_ntk(NETWORK), 0.25, np.zeros((0, 3)), np.zeros(0))
+    losses = np.array([[loss._hyperprior(p)[0], expected(p)] for p in points])
     np.testing.assert_allclose(*(losses - losses[0]).T, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["erf", "relu"])
+def test_the_evidence_and_its_gradient_are_those_of_jax(activation):
+    """Against the textbook formula, differentiated by JAX through the kernel and the lifting."""
+    kernel = exact_ntk(MLP(activation=activation))
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (9, 3)), rng.normal(size=9)
+
+    def expected(p):
+        z = lift(jnp.asarray(x), jnp.exp(p[2] + p[3:]))
+        off_diagonal = jnp.where(jnp.eye(9, dtype=bool), kernel.diagonal(z)[:, None], kernel(z, z))
+        A = jnp.exp(p[0]) * (off_diagonal + jnp.exp(p[1]) * jnp.eye(9))
+        evidence = jax.scipy.stats.multivariate_normal.logpdf(y, jnp.zeros(9), A)
+        amplitude = -0.5 * (jnp.exp(-p[0]) + p[0])
+        ratio = -0.5 * ((p[1] - jnp.log(0.01)) / 3) ** 2
+        scales = -0.5 * p[2] ** 2 - 0.5 * jnp.sum((p[3:] / 0.4) ** 2)
+        return -(evidence + amplitude + ratio + scales)
+
+    points = np.array([[0.3, -3.0, 0.2, 0.1, -0.4, 0.6], [-1.0, -5.0, 1.0, 0.0, 0.3, -0.2]])
+    values, gradients = LiftedEvidence(kernel, 0.4, x, y)(points)
+    with float64():
+        found = [jax.value_and_grad(expected)(jnp.asarray(p)) for p in points]
+    np.testing.assert_allclose(values, [v for v, _ in found], rtol=1e-10)
+    np.testing.assert_allclose(gradients, [g for _, g in found], rtol=1e-7, atol=1e-8)
+
+
+def test_hyperparameters_that_give_no_covariance_have_infinite_loss():
+    loss = LiftedEvidence(exact_ntk(NETWORK), 0.25, np.zeros((5, 2)), np.arange(5.0))
+    values, gradients = loss(np.array([[0.0, -800.0, 0.0, 0.0, 0.0]]))  # no noise at one point
+    assert values[0] == np.inf
+    assert np.isfinite(gradients).all()
 
 
 def test_each_dimension_gets_the_scale_that_made_the_data():
@@ -179,8 +211,8 @@ def test_data_like_noise_do_not_make_draws_planes():
 
 def test_an_ascent_that_fails_keeps_one_scale_for_all(monkeypatch):
     x, y = draw_from_prior(1.0, 0.1, amplitude=1.0, n=20)
-    nothing = np.array(np.nan), np.zeros(3 + 8)
-    monkeypatch.setattr(hyperparameters, "_one_loss", lambda *_: nothing)
+    nothing = np.nan, np.zeros(3 + 2)
+    monkeypatch.setattr(LiftedEvidence, "_loss", lambda *_: nothing)
     found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
     assert found == fit_prior(NETWORK, x, y, lift_to_sphere=True)
 

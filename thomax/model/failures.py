@@ -20,10 +20,7 @@ averaging Phi(g(x) / tau) over it and over the samples gives the probability of 
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit, log_ndtr, logit, logsumexp
 
@@ -35,6 +32,7 @@ from thomax.model.kernels import NTK, exact_ntk, gram
 from thomax.model.networks import MLP
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import Prior, lift
+from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.types import Array
 
 _NETWORK = MLP(activation="erf")
@@ -56,8 +54,7 @@ _CAUTION = 6.0  # log odds of the required probability for each further share of
 _PENALTY = 5.0  # standard deviations of the objective for each nat below what is required
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=["kernel", "scale", "x", "weights", "root"],
     meta_fields=[],
 )
@@ -94,8 +91,7 @@ class Feasibility:
         return jax.scipy.special.logsumexp(each, axis=1) - math.log(self.weights.shape[1])
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=["objective", "feasibility", "required"],
     meta_fields=[],
 )

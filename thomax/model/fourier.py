@@ -12,16 +12,14 @@ Notation:
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.keys import Stream, normals, stream
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import SE, Matern52
 from thomax.model.posterior import Factor
+from thomax.support.lazy_jax import jnp, pytree
 from thomax.support.types import Array
 
 _MATERN52_DOF = 5  # 2 nu
@@ -90,8 +88,7 @@ def feature_sum(omega: Array, w: Array, x: Array) -> Array:
     return jnp.sum(waves, axis=1) / math.sqrt(len(omega))
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=[*DRAW_FIELDS, "beta", "omega", "w", "kernel", "x", "weights"],
     meta_fields=["single"],
 )

@@ -6,18 +6,16 @@ Notation:
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from thomax.model.hyperparameters import most_likely
+from thomax.model.hyperparameters import compiled_loss, most_likely
 from thomax.model.kernels import NTK, SE, Kernel, Matern52, exact_ntk
 from thomax.model.networks import MLP
 from thomax.model.padding import padded_size
 from thomax.model.targets import USUAL_NOISE_STD
+from thomax.support.lazy_jax import jnp, pytree
 from thomax.support.types import Array
 
 GPKernel: TypeAlias = SE | Matern52 | NTK
@@ -113,7 +111,7 @@ def usual_hyperparameters(
     return Hyperparameters(kernel, amplitude, noise_std / amplitude)
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["kernel"], meta_fields=["hyperprior"])
+@pytree(data_fields=["kernel"], meta_fields=["hyperprior"])
 @dataclass(frozen=True)
 class ScaledKernel:
     """Multiples of a kernel of scaled points, with noise: what p of this module means.
@@ -188,8 +186,8 @@ def fit_hyperparameters(
     noise_std = before.noise_std * before.amplitude / unit if fixed_noise else None
     kernel = before.kernel if isinstance(before.kernel, NTK) else type(before.kernel)()
     p = most_likely(
-        ScaledKernel(kernel, hyperprior), x, y / unit, starts, _box(starts.shape[1], noise_std),
-        size=padded_size(len(y)), iterations=_ITERATIONS,
+        compiled_loss(ScaledKernel(kernel, hyperprior), x, y / unit, padded_size(len(y))),
+        starts, _box(starts.shape[1], noise_std), iterations=_ITERATIONS,
     )  # fmt: skip
     return before if p is None else _unpacked(before.kernel, p, unit)
 

@@ -13,14 +13,13 @@ Notation:
 import math
 from typing import Protocol
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.model.blas import small_matrices
-from thomax.model.lbfgs import minimise
+from thomax.model.lbfgs import ValueAndGradient, minimise
 from thomax.model.padding import pad
 from thomax.support.compilation import compiled
+from thomax.support.lazy_jax import jax, jnp
 from thomax.support.types import Array
 
 _TOLERANCE = 0.1  # nats for a factor of e in a hyperparameter
@@ -48,42 +47,45 @@ class Family(Protocol):
 
 
 def most_likely(
-    family: Family,
-    x: np.ndarray,
-    y: np.ndarray,
+    loss: ValueAndGradient,
     starts: np.ndarray,
     box: tuple[np.ndarray, np.ndarray],
     *,
-    size: int,
     iterations: int,
 ) -> np.ndarray | None:
     """Return the best hyperparameters (k,) that an ascent finds, or None if none are finite.
 
     Args:
+        loss: Returns minus log evidence and log hyperprior of rows p, and the gradients.
+        starts: The hyperparameters to start from, a row each, (starts, k).
+        box: The least and the greatest hyperparameters, (k,) each.
+        iterations: The most iterations of the ascent.
+    """
+    found = minimise(
+        loss, starts, iterations=iterations, tolerance=_TOLERANCE, lower=box[0], upper=box[1]
+    )
+    finite = np.isfinite(found.value) & np.isfinite(found.x).all(axis=1)
+    best = int(np.argmin(np.where(finite, found.value, np.inf)))
+    return found.x[best] if finite[best] else None
+
+
+def compiled_loss(family: Family, x: np.ndarray, y: np.ndarray, size: int) -> ValueAndGradient:
+    """Return the loss of a family of priors, for `most_likely`, by derivatives of JAX.
+
+    Args:
         family: The priors that the hyperparameters choose from.
         x: The observed points, (n, d).
         y: The observed values, (n,).
-        starts: The hyperparameters to start from, a row each, (starts, k).
-        box: The least and the greatest hyperparameters, (k,) each.
         size: The number of rows that data are padded to, so that few sizes are compiled.
-        iterations: The most iterations of the ascent.
     """
     fixed = pad(x, size), pad(y, size), np.arange(size) < len(y)
 
     def loss(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if len(p) > 1:
+        with small_matrices(size):
             values, gradients = _losses(family, p, *fixed)
-            return np.asarray(values), np.asarray(gradients)
-        value, gradient = _one_loss(family, p[0], *fixed)
-        return np.asarray(value)[None], np.asarray(gradient)[None]
+        return np.asarray(values), np.asarray(gradients)
 
-    with small_matrices(size):
-        found = minimise(
-            loss, starts, iterations=iterations, tolerance=_TOLERANCE, lower=box[0], upper=box[1]
-        )
-    finite = np.isfinite(found.value) & np.isfinite(found.x).all(axis=1)
-    best = int(np.argmin(np.where(finite, found.value, np.inf)))
-    return found.x[best] if finite[best] else None
+    return loss
 
 
 def _loss(family: Family, p: Array, x: Array, y: Array, mask: Array) -> tuple[Array, Array]:
@@ -101,9 +103,6 @@ def _loss(family: Family, p: Array, x: Array, y: Array, mask: Array) -> tuple[Ar
     gradient = pull_back(0.5 * (inverse - jnp.outer(a, a)))[0]
     more, slope = jax.value_and_grad(family.hyperprior_loss)(p, x.shape[1])
     return loss + more, gradient + slope
-
-
-_one_loss = compiled(x64=True)(_loss)  # a batch of one would be slower to compile
 
 
 @compiled(x64=True)

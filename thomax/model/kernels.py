@@ -13,11 +13,8 @@ Notation (section 5.1 of Lee et al. 2019; Arora et al. 2019 without biases):
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, TypeGuard
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -25,9 +22,11 @@ from thomax.model.networks import MLP, Activation, Blocks, Network
 from thomax.model.padding import pad, padded_size
 from thomax.support.checks import Rule, check, one_of, whole
 from thomax.support.compilation import compiled
+from thomax.support.lazy_jax import array_module, jax, jnp, pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array, ArrayOrFloat
 
+_ENTRIES = 2**16  # of a kernel matrix computed at once
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
 
@@ -66,8 +65,7 @@ class Kernel(Protocol):
         """
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=["w_std", "b_std"],
     meta_fields=["depth", "activation"],
 )
@@ -102,15 +100,40 @@ class NTK:
     def __call__(self, x1: Array, x2: Array) -> Array:
         """Return the covariances (n1, n2)."""
         x1, x2 = (x.reshape(len(x), -1) for x in (x1, x2))
-        variance1, variance2 = (self._first(jnp.sum(x * x, 1), x.shape[1]) for x in (x1, x2))
+        variance1, variance2 = (self._first((x * x).sum(1), x.shape[1]) for x in (x1, x2))
         sigma = self._first(x1 @ x2.T, x1.shape[1])
         return self._recursion(sigma, variance1[:, None], variance2[None, :])
 
     def diagonal(self, x: Array) -> Array:
         """Return the variances (n,)."""
         x = x.reshape(len(x), -1)
-        variance = self._first(jnp.sum(x * x, 1), x.shape[1])
+        variance = self._first((x * x).sum(1), x.shape[1])
         return self._recursion(variance, variance, variance)
+
+    def on_sphere(self, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the covariances of points on the sphere of radius sqrt(d), and their slopes.
+
+        There the kernel is a function of the cosine of two points' angle. The slope of E[phi phi]
+        with respect to Sigma is E[phi' phi'].
+
+        Args:
+            cosines: The cosines of the angles, of any shape.
+        """
+        dual, bend = _DUALS[self.activation], _BENDS[self.activation]
+        w2, b2 = float(self.w_std) ** 2, float(self.b_std) ** 2
+        variance = np.array(w2 + b2)
+        sigma, slope = w2 * cosines + b2, np.full_like(cosines, w2)
+        theta, theta_slope = sigma, slope
+        for _ in range(self.depth):
+            covariance, derivative = map(np.asarray, dual(sigma, variance, variance))
+            grown = w2 * derivative
+            bent = w2 * bend(sigma, variance, derivative) * slope
+            slope = grown * slope
+            theta_slope = slope + bent * theta + grown * theta_slope
+            sigma = w2 * covariance + b2
+            theta = sigma + grown * theta
+            variance = np.asarray(w2 * dual(variance, variance, variance)[0] + b2)
+        return theta, theta_slope
 
     def _first(self, inner: Array, d: int) -> Array:
         return self.w_std**2 * inner / d + self.b_std**2
@@ -130,27 +153,49 @@ class NTK:
 
 def _relu_dual(sigma: Array, variance1: Array, variance2: Array) -> tuple[Array, Array]:
     """Arc-cosine kernels of degree 1 and 0 (Cho and Saul 2009): E[phi phi], E[phi' phi']."""
-    norm = jnp.sqrt(variance1 * variance2)
-    rho = sigma / jnp.where(norm > 0, norm, 1.0)
+    xp = array_module(sigma, variance1, variance2)
+    norm = xp.sqrt(variance1 * variance2)
+    rho = sigma / xp.where(norm > 0, norm, 1.0)
     # At rho = 1 the derivatives of arccos and sqrt are infinite: cut there, by a second `where`.
-    inside = jnp.abs(rho) < 1
-    safe = jnp.where(inside, rho, 0.0)
-    angle = jnp.where(inside, jnp.arccos(safe), jnp.where(rho > 0, 0.0, jnp.pi))
-    sine = jnp.where(inside, jnp.sqrt(1 - safe * safe), 0.0)
-    covariance = norm * (jnp.clip(rho, -1, 1) * (jnp.pi - angle) + sine) / (2 * jnp.pi)
-    return covariance, (jnp.pi - angle) / (2 * jnp.pi)
+    inside = xp.abs(rho) < 1
+    safe = xp.where(inside, rho, 0.0)
+    angle = xp.where(inside, xp.arccos(safe), xp.where(rho > 0, 0.0, xp.pi))
+    sine = xp.where(inside, xp.sqrt(1 - safe * safe), 0.0)
+    covariance = norm * (xp.clip(rho, -1, 1) * (xp.pi - angle) + sine) / (2 * xp.pi)
+    return covariance, (xp.pi - angle) / (2 * xp.pi)
 
 
 def _erf_dual(sigma: Array, variance1: Array, variance2: Array) -> tuple[Array, Array]:
     """Arc-sine kernel (Williams 1997) and the one of the derivatives: E[phi phi], E[phi' phi']."""
+    xp = array_module(sigma, variance1, variance2)
     product = (1 + 2 * variance1) * (1 + 2 * variance2)
-    covariance = (2 / jnp.pi) * jnp.arcsin(2 * sigma / jnp.sqrt(product))
-    return covariance, (4 / jnp.pi) / jnp.sqrt(product - 4 * sigma**2)
+    covariance = (2 / xp.pi) * xp.arcsin(2 * sigma / xp.sqrt(product))
+    return covariance, (4 / xp.pi) / xp.sqrt(product - 4 * sigma**2)
 
 
 _DUALS: dict[str, Callable[[Array, Array, Array], tuple[Array, Array]]] = {
     "relu": _relu_dual,
     "erf": _erf_dual,
+}
+
+
+def _relu_bend(sigma: np.ndarray, variance: np.ndarray, _: np.ndarray) -> np.ndarray:
+    """Return the slope of E[phi' phi'] with respect to Sigma; zero where it is infinite."""
+    square = np.maximum(variance**2 - sigma**2, 0.0)
+    return np.where(square > 0, 1 / (2 * np.pi * np.sqrt(np.where(square > 0, square, 1.0))), 0.0)
+
+
+def _erf_bend(sigma: np.ndarray, variance: np.ndarray, derivative: np.ndarray) -> np.ndarray:
+    """Return the slope of E[phi' phi'] with respect to Sigma: its cube, times a multiple of Sigma.
+
+    With q = (1 + 2 variance)^2 - 4 Sigma^2 the derivative is (4 / pi) q^(-1/2).
+    """
+    return np.asarray((np.pi**2 / 4) * sigma * derivative * derivative * derivative)
+
+
+_BENDS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "relu": _relu_bend,
+    "erf": _erf_bend,
 }
 
 
@@ -162,8 +207,19 @@ def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         x1: Points, (n1, ...).
         x2: Points, (n2, ...).
     """
+    if isinstance(kernel, NTK):
+        return _by_rows(kernel, x1.astype(np.float64), x2.astype(np.float64))
     padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
     return np.asarray(_gram(kernel, *padded)[: len(x1), : len(x2)])
+
+
+def _by_rows(kernel: NTK, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+    """Evaluate a kernel in NumPy, so few rows at a time that temporaries stay in the cache."""
+    found = np.empty((len(x1), len(x2)))
+    step = max(1, _ENTRIES // max(len(x2), 1))
+    for start in range(0, len(x1), step):
+        found[start : start + step] = kernel(x1[start : start + step], x2)
+    return found
 
 
 @compiled(x64=True)
@@ -194,9 +250,7 @@ def exact_ntk(network: Network) -> NTK:
     return NTK(network.depth, network.activation, network.w_std, network.b_std)
 
 
-@partial(
-    jax.tree_util.register_dataclass, data_fields=["length_scale", "variance"], meta_fields=[]
-)
+@pytree(data_fields=["length_scale", "variance"], meta_fields=[])
 @spell_checked
 @dataclass(frozen=True)
 class SE:
@@ -228,9 +282,7 @@ class SE:
         return jnp.full(len(x), self.variance, x.dtype)
 
 
-@partial(
-    jax.tree_util.register_dataclass, data_fields=["length_scale", "variance"], meta_fields=[]
-)
+@pytree(data_fields=["length_scale", "variance"], meta_fields=[])
 @spell_checked
 @dataclass(frozen=True)
 class Matern52:

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from thomax.support.checks import FUNCTION, POSITIVE, Rule, at_least, check, one_of, whole
 from thomax.support.compilation import own_settings
+from thomax.support.lazy_jax import jax, jnp
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array, ArrayOrFloat
 
@@ -35,8 +33,8 @@ Blocks: TypeAlias = list[tuple[Array, Array]]
 Tree: TypeAlias = Any  # any nesting of arrays, as JAX allows it
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "relu": jax.nn.relu,
-    "erf": jax.scipy.special.erf,
+    "relu": lambda h: jax.nn.relu(h),
+    "erf": lambda h: jax.scipy.special.erf(h),
     "gelu": lambda h: jax.nn.gelu(h, approximate=False),
 }
 
@@ -110,7 +108,15 @@ class MLP:
 
     def size(self, shape: tuple[int, ...]) -> int:
         """Count the parameters for points of this shape."""
-        return sum((a + 1) * b for a, b in self._layers(math.prod(shape)))
+        return sum((a + 1) * b for a, b in self.layers(math.prod(shape)))
+
+    def inputs(self, p: int) -> int:
+        """Return of how many numbers points are if there are so many parameters.
+
+        Args:
+            p: The number of parameters.
+        """
+        return round((p - self.size((0,))) / self.width)
 
     def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the weights and the bias of the output layer."""
@@ -122,10 +128,15 @@ class MLP:
 
     def blocks(self, theta: Array, x: Array) -> Blocks:
         """Return the tangent features, one block a layer."""
-        shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self._layers(math.prod(x.shape[1:]))]
+        shifts = [jnp.zeros((len(x), b), x.dtype) for _, b in self.layers(math.prod(x.shape[1:]))]
         return _signals(lambda s: self._forward(theta, x, s), shifts)
 
-    def _layers(self, d: int) -> list[tuple[int, int]]:
+    def layers(self, d: int) -> list[tuple[int, int]]:
+        """Return the numbers of inputs and outputs of every layer, for points of d numbers.
+
+        Args:
+            d: The number of inputs of the first layer.
+        """
         m = int(self.width)
         return [(d, m), *[(m, m)] * (self.depth - 1), (m, 1)]
 
@@ -135,7 +146,7 @@ class MLP:
         """Return outputs and every layer's scaled inputs; shifts are added before activation."""
         h = x.reshape(len(x), -1)
         inputs = []
-        for index, (a, b) in enumerate(self._layers(h.shape[1])):
+        for index, (a, b) in enumerate(self.layers(h.shape[1])):
             h = ACTIVATIONS[self.activation](h) if index else h
             h, theta, used = _dense(self, theta, h, a, b)
             h = h + shifts[index]
@@ -263,14 +274,14 @@ class Custom:
         24
     """
 
-    init: Callable[[jax.Array], Tree]
+    init: Callable[["jax.Array"], Tree]
     function: Callable[[Tree, Array], Array]
     last_layer: int | str | tuple[int | str, ...] = -1
     zero_std: float = 0.1
 
     def __init__(
         self,
-        init: Callable[[jax.Array], Tree],
+        init: Callable[["jax.Array"], Tree],
         apply: Callable[[Tree, Array], Array],
         last_layer: int | str | tuple[int | str, ...] = -1,
         zero_std: float = 0.1,
@@ -331,6 +342,8 @@ def _entry(keys: Sequence[Hashable], wanted: int | str) -> Hashable | None:
 
 @lru_cache(maxsize=64)
 def _unravel(network: Custom) -> Callable[..., Tree]:
+    from jax.flatten_util import ravel_pytree
+
     with jax.ensure_compile_time_eval(), own_settings():
         return ravel_pytree(network.init(jax.random.key(0)))[1]
 

@@ -10,10 +10,12 @@ Notation:
     y      observed values                                 (n,)
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
+import scipy.linalg.lapack
 
 SMALLEST_VARIANCE = 1e-12  # under a square root, so that its derivative stays finite
 _JITTERS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative to the mean of the diagonal
@@ -172,6 +174,27 @@ def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float) -> float:
     factor = Factor(K, noise_std**2)
     fit = float(np.square(factor.half_solve(y)).sum())
     return -0.5 * (fit + factor.log_determinant() + len(y) * np.log(2 * np.pi))
+
+
+def evidence_and_gradient(A: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return minus the log evidence, and its gradient (A^-1 - A^-1 y y^T A^-1) / 2 by A.
+
+    Args:
+        A: The covariance of the observed values, noise included, (n, n).
+        y: The observed values, (n,).
+
+    Returns:
+        Infinity and zeros where A is not positive definite.
+    """
+    # LAPACK reads the transpose, which is the same matrix: upper here is lower there.
+    lower, failed = scipy.linalg.lapack.dpotrf(A, lower=True)
+    if failed:
+        return math.inf, np.zeros_like(A)
+    a, _ = scipy.linalg.lapack.dpotrs(lower, y, lower=True)
+    inverse, _ = scipy.linalg.lapack.dpotri(lower, lower=True)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    loss = 0.5 * (float(y @ a) + len(y) * math.log(2 * math.pi))
+    return loss + float(np.log(np.diag(lower)).sum()), 0.5 * (inverse - np.outer(a, a))
 
 
 def evidence_of_noise(

@@ -14,20 +14,16 @@ Notation:
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.model.hyperparameters import most_likely
-from thomax.model.kernels import NTK, exact_ntk, has_exact_ntk
+from thomax.model.kernels import NTK, exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import MLP, Network
-from thomax.model.padding import pad, padded_size
-from thomax.model.posterior import Factor
+from thomax.model.posterior import Factor, evidence_and_gradient
 from thomax.model.targets import USUAL_NOISE_STD
-from thomax.support.compilation import compiled
+from thomax.support.lazy_jax import array_module
 from thomax.support.types import Array, ArrayOrFloat
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
@@ -37,7 +33,6 @@ _MOST_POINTS = 256  # the evidence of more points says little more about four nu
 _MOST_POINTS_EACH = 128  # and each of up to thirty evaluations costs the cube
 _MOST_DIMENSIONS = 100  # beyond, there are never the data to tell one from another
 _ITERATIONS = 20
-_COLUMNS = 8  # dimensions are padded to a multiple
 
 
 def lift(x: Array, scale: ArrayOrFloat) -> Array:
@@ -50,14 +45,12 @@ def lift(x: Array, scale: ArrayOrFloat) -> Array:
         x: The points, (n, ...).
         scale: What multiplies the points: one, or one for each dimension, (d,).
     """
+    xp = array_module(x, scale)
     x = x.reshape(len(x), -1)
     d = x.shape[1]
-    extended = jnp.concatenate([x * (scale / math.sqrt(d)), jnp.ones_like(x[:, :1])], axis=1)
-    norm = jnp.sqrt(jnp.sum(extended**2, axis=1, keepdims=True))
+    extended = xp.concatenate([x * (scale / math.sqrt(d)), xp.ones_like(x[:, :1])], axis=1)
+    norm = xp.sqrt((extended**2).sum(axis=1, keepdims=True))
     return math.sqrt(d + 1) * extended / norm
-
-
-_lifted = compiled(whole=False)(lift)
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,7 @@ class Prior:
         """
         if self.scale is None:
             return x
-        return np.asarray(_lifted(x.astype(np.float32), np.asarray(self.scale, np.float32)))
+        return np.asarray(lift(x.astype(np.float32), np.asarray(self.scale, np.float32)))
 
     def lifting(self, count: int, d: int) -> np.ndarray | None:
         """Return the scale of every dimension for each of so many draws, (count, d).
@@ -109,46 +102,61 @@ def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | Non
     return Prior(scale, USUAL_NOISE_STD if noise_std is None else noise_std)
 
 
-@partial(
-    jax.tree_util.register_dataclass, data_fields=["kernel", "scale_prior_std"], meta_fields=[]
-)
 @dataclass(frozen=True)
-class LiftedNTK:
-    """Tangent kernels of points on a sphere, with noise: what p of this module means.
+class LiftedEvidence:
+    """Minus the log evidence of p, and its gradient, for a tangent kernel of lifted points.
 
     Args:
         kernel: The tangent kernel, on lifted points.
         scale_prior_std: The prior standard deviation of the logarithm of a dimension's scale
             around the one that all have in common.
+        x: The observed points, (n, d).
+        y: The observed values, (n,).
     """
 
     kernel: NTK
     scale_prior_std: float
+    x: np.ndarray
+    y: np.ndarray
 
-    def covariance(self, p: Array, x: Array, mask: Array) -> Array:
-        """Return A; rows of padding are those of the identity, so that they couple to nothing.
-
-        Args:
-            p: The hyperparameters, (3 + d,).
-            x: The points, (n, d).
-            mask: False on rows of padding, (n,).
-        """
-        z = lift(x, jnp.exp(p[2] + p[3:]))
-        K = jnp.where(mask[:, None] & mask[None, :], self.kernel(z, z), 0.0)
-        noise = jnp.where(mask, jnp.exp(p[0] + p[1]), 1.0)
-        return jnp.exp(p[0]) * K + jnp.diag(noise)
-
-    def hyperprior_loss(self, p: Array, d: int) -> Array:
-        """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions.
+    def __call__(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return minus log evidence and log priors, (starts,), and the gradients.
 
         Args:
-            p: The hyperparameters, (3 + d,).
-            d: The number of dimensions of the points.
+            p: The hyperparameters, a row for each start, (starts, 3 + d).
         """
-        amplitude = 0.5 * (jnp.exp(-p[0]) + p[0])
-        ratio = 0.5 * ((p[1] - math.log(1e-2)) / 3.0) ** 2
-        each = 0.5 * jnp.sum((p[3:] / self.scale_prior_std) ** 2)
-        return amplitude + ratio + 0.5 * p[2] ** 2 + each
+        rows = [self._loss(row) for row in p]
+        return np.array([loss for loss, _ in rows]), np.array([slope for _, slope in rows])
+
+    def _loss(self, p: np.ndarray) -> tuple[float, np.ndarray]:
+        n, d = self.x.shape
+        variance, noise, scales = math.exp(p[0]), math.exp(p[0] + p[1]), np.exp(p[2] + p[3:])
+        extended = np.concatenate([self.x * (scales / math.sqrt(d)), np.ones((n, 1))], axis=1)
+        norms = np.sqrt(np.square(extended).sum(axis=1, keepdims=True))
+        z = extended / norms  # lifted points, of length 1
+        cosines = np.minimum(z @ z.T, 1.0)
+        diagonal = np.diag_indices(n)
+        cosines[diagonal] = 1.0
+        K, slopes = self.kernel.on_sphere(cosines)
+        A = variance * K
+        A[diagonal] += noise
+        loss, by_A = evidence_and_gradient(A, self.y)
+        by_z = 2 * variance * ((by_A * slopes) @ z)
+        # The length of z is fixed: only the part across z counts.
+        by_extended = (by_z - (by_z * z).sum(axis=1, keepdims=True) * z) / norms
+        by_scales = (by_extended[:, :d] * self.x).sum(axis=0) * (scales / math.sqrt(d))
+        by_noise = noise * float(np.trace(by_A))
+        common = [float((by_A * A).sum()), by_noise, float(by_scales.sum())]
+        more, slope = self._hyperprior(p)
+        return loss + more, np.array([*common, *by_scales]) + slope
+
+    def _hyperprior(self, p: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the log priors: those of `_evidence`, and normal ones of the dimensions."""
+        ratio = (p[1] - math.log(1e-2)) / 3.0
+        each = p[3:] / self.scale_prior_std
+        loss = 0.5 * (math.exp(-p[0]) + p[0] + ratio**2 + p[2] ** 2 + float(each @ each))
+        slope = [0.5 * (1 - math.exp(-p[0])), ratio / 3.0, p[2], *(each / self.scale_prior_std)]
+        return loss, np.array(slope)
 
 
 def fit_prior(
@@ -212,16 +220,12 @@ def _each_dimension(
     be nearly linear, with maxima at the corners of the cube.
     """
     x = x.reshape(len(x), -1).astype(np.float64)
-    n, d = x.shape
-    # Few sizes: the gradient of the evidence takes long to compile. Columns of zeros change
-    # nothing, once the scale makes up for the root of their number in `lift`.
-    size, wide = max(32, 1 << (n - 1).bit_length()), _COLUMNS * math.ceil(d / _COLUMNS)
+    d = x.shape[1]
     assert isinstance(start.scale, float)  # one of SCALES
     common = [2 * math.log(start.amplitude), 2 * math.log(start.noise_std), math.log(start.scale)]
-    start_p = np.array([[*common, *[0.0] * wide]])
     p = most_likely(
-        LiftedNTK(kernel, scale_prior_std), pad(x, wide, axis=1) * math.sqrt(wide / d), y, start_p,
-        _box(wide, max_noise_std), size=size, iterations=_ITERATIONS,
+        LiftedEvidence(kernel, scale_prior_std, x, y), np.array([[*common, *[0.0] * d]]),
+        _box(d, max_noise_std), iterations=_ITERATIONS,
     )  # fmt: skip
     if p is None:
         return start
@@ -252,12 +256,6 @@ def _evidence(
 
 
 def _gram(kernel: NTK, x: np.ndarray, scale: float | None) -> np.ndarray:
-    padded = pad(x.reshape(len(x), -1).astype(np.float64), padded_size(len(x)))
-    K = _padded_gram(scale is not None, kernel, padded, 1.0 if scale is None else scale)
-    return np.asarray(K[: len(x), : len(x)])
-
-
-@compiled(static_argnums=(0,), x64=True)
-def _padded_gram(lifted: bool, kernel: NTK, x: Array, scale: ArrayOrFloat) -> Array:
-    x = lift(x, scale) if lifted else x
-    return kernel(x, x)
+    x = x.reshape(len(x), -1).astype(np.float64)
+    z = x if scale is None else np.asarray(lift(x, scale))
+    return gram(kernel, z, z)

@@ -11,27 +11,25 @@ Notation:
 
 from collections.abc import Callable
 
-import jax
 import numpy as np
 from numpy.typing import DTypeLike
 
 from thomax.model.blas import side_by_side
+from thomax.model.by_hand import Forward, is_by_hand, layers_of
 from thomax.model.kernels import blocks_product, empirical_ntk
-from thomax.model.networks import Blocks, Network
+from thomax.model.networks import MLP, Blocks, Network
 from thomax.model.posterior import Factor, conjugate_gradients
 from thomax.support.compilation import compiled
+from thomax.support.lazy_jax import jax
 from thomax.support.types import Array
 
 MAX_DENSE = 10_000  # points up to which K is formed unless the user says otherwise
 _SOME = 64  # rows of K that are looked at where it is too large to form
 
 
-def _linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
-    return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
-
-
-@compiled(static_argnums=(0,))
-def linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
+def linearise(
+    network: Network, theta: np.ndarray, v: np.ndarray, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return f(x; theta) and J v for every network, (B, N) each: one forward-mode sweep.
 
     Args:
@@ -40,10 +38,14 @@ def linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array
         v: The direction in parameter space of each network, (B, p).
         x: The points, (N, ...).
     """
-    return _linearise(network, theta, v, x)
+    if is_by_hand(network):
+        forward = _forward(network, theta, x)
+        return forward.output, forward.tangents(layers_of(network, v, x[0].size))[-1][..., 0]
+    output, tangent = _linearise(network, theta, v, x)
+    return np.asarray(output), np.asarray(tangent)
 
 
-def push(network: Network, theta: Array, v: Array, x: Array) -> Array:
+def push(network: Network, theta: np.ndarray, v: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return J v for every network, (B, N).
 
     Args:
@@ -56,7 +58,11 @@ def push(network: Network, theta: Array, v: Array, x: Array) -> Array:
 
 
 @compiled(static_argnums=(0,))
-def pull(network: Network, theta: Array, a: Array, x: Array) -> Array:
+def _linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
+    return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
+
+
+def pull(network: Network, theta: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return J^T a for every network, (B, N) -> (B, p): one reverse-mode sweep.
 
     Args:
@@ -65,16 +71,39 @@ def pull(network: Network, theta: Array, a: Array, x: Array) -> Array:
         a: The weights of the points for each network, (B, N).
         x: The points, (N, ...).
     """
-    return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
+    if is_by_hand(network):
+        return _forward(network, theta, x).pulled(a)
+    return np.asarray(_pull(network, theta, a, x))
 
 
 @compiled(static_argnums=(0,))
+def _pull(network: Network, theta: Array, a: Array, x: Array) -> Array:
+    return jax.vmap(lambda t, u: jax.vjp(lambda s: network.apply(s, x), t)[1](u)[0])(theta, a)
+
+
 def _expand(
+    network: Network, theta: np.ndarray, v: np.ndarray, x: np.ndarray
+) -> tuple[Array, Array, Blocks | None]:
+    """Return f, J v and the blocks of J."""
+    if is_by_hand(network):
+        forward = _forward(network, theta, x)
+        tangents = forward.tangents(layers_of(network, v, x[0].size))
+        return forward.output, tangents[-1][..., 0], forward.blocks()
+    return _expand_compiled(network, theta, v, x)
+
+
+@compiled(static_argnums=(0,))
+def _expand_compiled(
     network: Network, theta: Array, v: Array, x: Array
 ) -> tuple[Array, Array, Blocks | None]:
     """Return f, J v and the blocks of J; compiled together they share the forward sweep."""
     blocks = jax.vmap(lambda t: network.blocks(t, x))(theta)
     return *_linearise(network, theta, v, x), blocks
+
+
+def _forward(network: MLP, theta: np.ndarray, x: np.ndarray) -> Forward:
+    z = x.reshape(len(x), -1)
+    return Forward.of(network, layers_of(network, theta, z.shape[1]), z)
 
 
 class TangentSystem:

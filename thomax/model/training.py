@@ -15,16 +15,14 @@ preconditioned by the last damped Gauss-Newton model, finishes.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.model.lbfgs import minimise
 from thomax.model.networks import Network
 from thomax.model.tangents import MAX_DENSE, TangentSystem, pull, push
 from thomax.support.compilation import compiled
+from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.types import Array
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
@@ -34,8 +32,7 @@ _PROMISING = 0.1  # relative decrease that the linear model must not promise the
 _LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to find anything
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=["loss", "relative_gradient", "iterations"],
     meta_fields=[],
 )

@@ -5,11 +5,10 @@ Notation:
     x       points                                               (N, ...)
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.keys import stream
+from thomax.support.lazy_jax import jax, jnp
 from thomax.support.types import Array
 
 

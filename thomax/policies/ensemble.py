@@ -10,9 +10,7 @@ Notation:
 """
 
 from dataclasses import dataclass
-from functools import partial
 
-import jax
 import numpy as np
 
 from thomax.keys import Key, Stream, as_keys, normals
@@ -25,14 +23,14 @@ from thomax.model.training import Problem, descend_or_stay, train
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, groups, is_infinite
 from thomax.support.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
+from thomax.support.lazy_jax import pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array
 
 _RIDGE = 1e-6  # nothing but a floor under the solves, where points coincide
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=[*DRAW_FIELDS, "theta"],
     meta_fields=["single", "network"],
 )

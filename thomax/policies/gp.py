@@ -13,11 +13,8 @@ infinite width (section 4 of Dai et al. 2022).
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar, Self, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.keys import Key, Stream, as_keys, normals
@@ -34,6 +31,7 @@ from thomax.model.prior import Prior
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, Schedule, at, pathwise_draws
 from thomax.support.checks import FLAG, POSITIVE, at_least, check, whole
+from thomax.support.lazy_jax import jnp, pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array
 
@@ -238,9 +236,7 @@ class GPUCB(Policy):
         return _covariance(self, points)
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=[*DRAW_FIELDS, "beta", "kernel", "x", "weights", "root", "kappa",
+@pytree(data_fields=[*DRAW_FIELDS, "beta", "kernel", "x", "weights", "root", "kappa",
                  "noise"],
     meta_fields=["single"],
 )  # fmt: skip

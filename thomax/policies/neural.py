@@ -17,11 +17,8 @@ g g^T as it was when its point was chosen; here all are taken at the current par
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.keys import Key, Stream, as_keys, normals
@@ -38,14 +35,14 @@ from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, is_infinite
 from thomax.support.checks import DESCENT, FLAG, NETWORK, POSITIVE, check, one_of
 from thomax.support.compilation import compiled
+from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array
 
 _GRADIENTS_AT_ONCE = 32  # of a network whose gradients have no structure
-_pytree = jax.tree_util.register_dataclass
 
 
-@partial(_pytree, data_fields=["features", "half"], meta_fields=[])
+@pytree(data_fields=["features", "half"])
 @dataclass(frozen=True)
 class Exact:
     """The variance lam g^T U^-1 g, which is k(x, x) - |L^-1 k(X, x)|^2 with L L^T = K + lam I.
@@ -80,7 +77,7 @@ class Exact:
         return prior - jnp.sum((k @ self.half.T) ** 2, axis=1)
 
 
-@partial(_pytree, data_fields=["shares"], meta_fields=[])
+@pytree(data_fields=["shares"])
 @dataclass(frozen=True)
 class Diagonal:
     """The variance with U's diagonal alone, as released by the authors: sum_j lam g_j^2 / U_jj.
@@ -104,8 +101,7 @@ class Diagonal:
         return sum(others, start=first)
 
 
-@partial(
-    _pytree,
+@pytree(
     data_fields=[
         *DRAW_FIELDS, "theta", "theta0", "amplitude", "nu", "variance", "words",
     ],

@@ -1,11 +1,8 @@
 """Random and Sobol: policies that learn nothing, the baselines of all others."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from thomax.keys import Key, Stream, as_keys
@@ -14,14 +11,14 @@ from thomax.model.draws import DRAW_FIELDS, Draw, Units
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
+from thomax.support.lazy_jax import jnp, pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array
 
 _PERIOD = 2**20  # of the Sobol points used: going to a point takes time linear in its index
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=[*DRAW_FIELDS, "words"],
     meta_fields=["single"],
 )
@@ -40,8 +37,7 @@ class NoiseScore(Draw):
         return white_noise(self.words, x)
 
 
-@partial(
-    jax.tree_util.register_dataclass,
+@pytree(
     data_fields=[*DRAW_FIELDS, "target"],
     meta_fields=["single"],
 )

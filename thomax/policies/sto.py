@@ -12,12 +12,10 @@ beta and multiplying the trained function by it is the same thing, and that is d
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, TypeVar
 
-import jax
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model import posterior
@@ -42,6 +40,7 @@ from thomax.support.checks import DESCENT, FLAG, NETWORK, POSITIVE, at_least, ch
 from thomax.support.spelling import spell_checked
 
 D = TypeVar("D", bound=Draw)
+T = TypeVar("T", bound=Draw | Certificate)
 
 _MOST_COMPARED = 256  # points whose values are compared to see noise
 
@@ -310,10 +309,22 @@ def _draws(
     return _join(parts).as_single(single)
 
 
-def _join(parts: list[D]) -> D:
+def _join(parts: list[T]) -> T:
     if len(parts) == 1:
         return parts[0]
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    first = parts[0]
+    return replace(
+        first, **{f.name: _joined([getattr(p, f.name) for p in parts]) for f in fields(first)}
+    )
+
+
+def _joined(values: list[Any]) -> Any:
+    """Concatenate arrays, and those of certificates; what is no array is the same in all parts."""
+    if isinstance(values[0], np.ndarray):
+        return np.concatenate(values)
+    if isinstance(values[0], Certificate):
+        return _join(values)
+    return values[0]
 
 
 def _pathwise(
@@ -337,6 +348,8 @@ def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
 
 def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
     """Look at the best points only where there are many: close ones are among them."""
+    from scipy.spatial.distance import cdist  # here, because importing it takes long
+
     data = data.successes()
     best = np.argsort(-data.y, kind="stable")[:_MOST_COMPARED]
     known = policy._prepared(Data(data.x[best], data.y[best]))

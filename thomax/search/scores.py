@@ -4,11 +4,11 @@ import math
 from itertools import pairwise
 from operator import itemgetter
 
-import jax
 import numpy as np
 
-from thomax.model.draws import CHUNK, Score, batch_size
+from thomax.model.draws import CHUNK, Score, batch_size, by_hand
 from thomax.support.compilation import own_settings
+from thomax.support.lazy_jax import jax
 
 ROWS = 4 * CHUNK  # of a finite space read at once
 NO_NUMBER = (
@@ -28,6 +28,9 @@ def groups_of_draws(score: Score) -> list[Score]:
     """
     count = batch_size(score)
     edges = np.linspace(0, count, math.ceil(count / _DRAWS) + 1).astype(int).tolist()
+    hand_written = by_hand(score)
+    if hand_written is not None:
+        return [hand_written.part(slice(*edge)) for edge in pairwise(edges)]
     with own_settings(x64=True):
         groups = [jax.tree.map(itemgetter(slice(*edge)), score) for edge in pairwise(edges)]
         return [jax.device_put(group) for group in groups]

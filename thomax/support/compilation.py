@@ -22,9 +22,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
-import jax
 import numpy as np
-from jax.experimental.compilation_cache import compilation_cache
+
+from thomax.support.lazy_jax import jax
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,7 +81,7 @@ class Compiled(Generic[P, R]):
         self, function: Callable[P, R], static_argnums: tuple[int, ...], x64: bool, whole: bool
     ) -> None:
         functools.update_wrapper(self, function)
-        self._run: Any = jax.jit(function, static_argnums=static_argnums) if whole else function
+        self._function, self._whole = function, whole
         self._static, self._x64 = static_argnums, x64
         self._known: set[Hashable] = set()
 
@@ -102,6 +102,12 @@ class Compiled(Generic[P, R]):
                 found = _as_numpy(self._run(*args, **kwargs))
         self._known.add(signature)
         return found
+
+    @functools.cached_property
+    def _run(self) -> Any:
+        if not self._whole:
+            return self._function
+        return jax.jit(self._function, static_argnums=self._static)
 
     def _cache_size(self) -> int:
         """Count the versions compiled in this process, as the functions of `jax.jit` do."""
@@ -167,6 +173,8 @@ def _redirected(directory: Path | None) -> Iterator[None]:
     if directory is None or getattr(jax.config, _DIRECTORY) or not _is_writable(directory):
         yield
         return
+    from jax.experimental.compilation_cache import compilation_cache
+
     _remove_damaged(directory)
     ours = {_DIRECTORY: str(directory), **_KEEP_ALL}
     before = {name: getattr(jax.config, name) for name in ours}
