@@ -13,7 +13,7 @@ import numpy as np
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.draws import Score, in_units
+from thomax.model.evaluation import Evaluator, Score, in_units
 from thomax.model.failures import avoid_failures
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
@@ -75,7 +75,7 @@ def suggest(
         )
 
 
-def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score:
+def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score | Evaluator:
     """Return the policy's scores, lowered where evaluations are likely to fail.
 
     The policy learns from the successes. While there are none, all failures get the same value.

@@ -7,9 +7,9 @@ import pytest
 from scipy import special
 
 from thomax import MLP, STOBNTS, Data, STOBNTSLinear, make_keys
-from thomax.model import draws as draws_module
-from thomax.model.by_hand import Forward, _erf, is_by_hand, layers_of
-from thomax.model.draws import by_hand, evaluate, evaluate_own, value_and_gradient
+from thomax.model import evaluation
+from thomax.model.by_hand import Forward, MLPEvaluator, _erf, is_by_hand, layers_of
+from thomax.model.evaluation import evaluate, evaluator
 from thomax.model.kernels import blocks_product, empirical_ntk, float64
 
 D, N, B = 3, 7, 2
@@ -107,20 +107,20 @@ def test_draws_by_hand_equal_draws_by_jax(policy, lift_to_sphere, network):
     data = Data(rng.uniform(-1, 1, (12, D)), rng.normal(size=12))
     draws = policy(network, noise_std=0.1, lift_to_sphere=lift_to_sphere)(make_keys(0, 3), data)
     x = rng.uniform(-1, 1, (3, 300, D)).astype(np.float32)
-    assert by_hand(draws) is not None
-    values, gradients = value_and_gradient(draws, x)
-    jax_values, jax_gradients = (np.asarray(z) for z in draws_module._own_gradients(draws, x))
+    assert isinstance(evaluator(draws), MLPEvaluator)
+    values, gradients = evaluator(draws).own_gradients(x)
+    jax_values, jax_gradients = (np.asarray(z) for z in evaluation._own_gradients(draws, x))
     np.testing.assert_allclose(values, jax_values, rtol=0, atol=1e-5)
     np.testing.assert_allclose(gradients, jax_gradients, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(evaluate_own(draws, x), jax_values, rtol=0, atol=1e-5)
-    shared = np.asarray(draws_module._shared_points(draws, x[1]))
+    np.testing.assert_allclose(evaluator(draws).own_values(x), jax_values, rtol=0, atol=1e-5)
+    shared = np.asarray(evaluation._common_points(draws, x[1]))
     np.testing.assert_allclose(evaluate(draws, x[1]), shared, rtol=0, atol=1e-5)
 
 
 def test_some_draws_of_a_batch_are_evaluated_as_in_the_batch():
     rng = np.random.default_rng(2)
     data = Data(rng.uniform(-1, 1, (8, D)), rng.normal(size=8))
-    whole = by_hand(STOBNTS(MLP(1, 16))(make_keys(0, 4), data))
+    whole = evaluator(STOBNTS(MLP(1, 16))(make_keys(0, 4), data))
     x = rng.uniform(-1, 1, (5, D)).astype(np.float32)
     part = whole.part(slice(1, 3))
     np.testing.assert_allclose(part.values(x), whole.values(x)[1:3], atol=1e-6)
@@ -129,4 +129,5 @@ def test_some_draws_of_a_batch_are_evaluated_as_in_the_batch():
 def test_networks_of_other_kinds_are_left_to_jax():
     assert not is_by_hand(MLP(width=np.inf))
     data = Data(np.zeros((1, D)), np.zeros(1))
-    assert by_hand(STOBNTSLinear(MLP(width=np.inf))(make_keys(0, 1), data)) is None
+    draws = STOBNTSLinear(MLP(width=np.inf))(make_keys(0, 1), data)
+    assert isinstance(evaluator(draws), evaluation.CompiledEvaluator)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from thomax import Categorical, Data, Float, Optimizer, Random, make_key
 from thomax.integrations.optuna import ThomaxSampler
 from thomax.model import failures as module
-from thomax.model.draws import evaluate
+from thomax.model.evaluation import evaluate
 from thomax.model.failures import FeasibleScore, fit_feasibility, sample_latent
 from thomax.policies.sto import STOBNTSLinear
 from thomax.suggest import _score
@@ -18,7 +18,7 @@ from thomax.suggest import _score
 
 def probability(x, succeeded, at):
     found, _ = fit_feasibility(make_key(0), np.asarray(x, np.float32), np.asarray(succeeded))
-    return np.exp(np.asarray(found.values(np.asarray(at, np.float32))))
+    return np.exp(found.log_probability(np.asarray(at, np.float32))[0])
 
 
 # The model of failures
@@ -102,7 +102,7 @@ def test_draws_are_as_they_were_where_evaluations_succeed_and_less_elsewhere():
     assert isinstance(score, FeasibleScore)
     points = rng.uniform(-1, 1, (500, 2)).astype(np.float32)
     values, without = evaluate(score, points), evaluate(plain, points)
-    margin = evaluate(score.feasibility, points)[0] - np.log(score.required[0])
+    margin = score.feasibility.log_probability(points)[0] - np.log(score.required)
     assert 0.3 < (margin >= 0).mean() < 0.7
     penalty = module._PENALTY * np.minimum(margin, 0)
     np.testing.assert_allclose(values, without + penalty, atol=1e-4)
@@ -198,3 +198,36 @@ def test_the_failures_of_a_study_cost_little():
     study.optimize(objective, 25)
     latest = np.array([[*t.params.values()] for t in study.trials[-5:]])
     assert np.median(np.abs(latest - [0.3, 0.6])) < 0.05
+
+
+def test_the_gradient_of_the_probability_is_that_of_its_differences():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (20, 3))
+    found, _ = fit_feasibility(make_key(0), x, x[:, 0] < 0.3)
+    at = rng.uniform(-1, 1, (6, 3))
+    _, gradient = found.log_probability(at)
+    step = 1e-6
+    for k in range(3):
+        ends = [found.log_probability(at + s * np.eye(3)[k])[0] for s in (step, -step)]
+        np.testing.assert_allclose(
+            gradient()[:, k], (ends[0] - ends[1]) / (2 * step), rtol=1e-4, atol=1e-6
+        )
+
+
+def test_the_probability_is_the_average_over_samples_of_a_normal_function():
+    """Against the textbook conditional of a Gaussian process, sample by sample."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, (12, 2))
+    found, _ = fit_feasibility(make_key(0), x, x[:, 0] < 0)
+    at = rng.uniform(-1, 1, (5, 2))
+    z, new = (np.c_[0.5 * p / np.sqrt(2), np.ones(len(p))] for p in (x, at))
+    z, new = (np.sqrt(3) * p / np.linalg.norm(p, axis=1, keepdims=True) for p in (z, new))
+    kernel = found.kernel
+    unit = kernel(z[:1], z[:1])[0, 0]
+    K = kernel(z, z) / unit + 1e-4 * np.eye(12)
+    k = kernel(z, new) / unit
+    g = K @ found.weights * np.sqrt(unit) + 0.5  # the samples at the observed points
+    mean = 0.5 + k.T @ np.linalg.solve(K, g - 0.5)
+    variance = 1 - (k * np.linalg.solve(K, k)).sum(0)
+    expected = norm.cdf(mean / np.sqrt(variance + 0.1**2)[:, None]).mean(1)
+    np.testing.assert_allclose(np.exp(found.log_probability(at)[0]), expected, rtol=1e-6)

@@ -11,7 +11,7 @@ from toys import EDGES, toy
 
 import thomax as tx
 from thomax import Data, Policy, make_key, make_keys
-from thomax.model.draws import batch_size, evaluate, value_and_gradient
+from thomax.model.evaluation import batch_size, evaluate, evaluator
 from thomax.policies import prepared
 from thomax.policies.base import as_policy
 from thomax.search.maximise import maximise
@@ -62,7 +62,7 @@ def test_a_policy_declares_its_attributes_and_returns_a_score(name):
     assert as_policy(policy, "Optimizer") is policy
     score = policy(make_keys(1, 3), toy(4))
     assert batch_size(score) == 3
-    values, gradients = value_and_gradient(score, np.zeros((3, 5, 2), np.float32))
+    values, gradients = evaluator(score).own_gradients(np.zeros((3, 5, 2), np.float32))
     assert values.shape == (3, 5)
     assert gradients.shape == (3, 5, 2)
 

@@ -10,10 +10,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from toys import EDGES, toy
 
 from thomax.keys import make_key, make_keys
-from thomax.model import draws as draws_module
-from thomax.model import kernels
+from thomax.model import evaluation, kernels
 from thomax.model.data import Data
-from thomax.model.draws import value_and_gradient
+from thomax.model.evaluation import evaluator
 from thomax.model.fourier import feature_matrix
 from thomax.model.kernels import NTK, SE, Matern52, exact_ntk
 from thomax.model.networks import MLP
@@ -240,7 +239,7 @@ def test_scores_and_gradients_are_finite_whatever_the_data(policy):
         score = policy(make_keys(0, 2), data)
         points = np.concatenate([x, np.resize(data.x, (2, d))])
         assert np.isfinite(score(points)).all(), name
-        values, gradients = value_and_gradient(score, np.stack([points, points]))
+        values, gradients = evaluator(score).own_gradients(np.stack([points, points]))
         assert np.isfinite(values).all(), name
         assert np.isfinite(gradients).all(), name
 
@@ -248,7 +247,7 @@ def test_scores_and_gradients_are_finite_whatever_the_data(policy):
 def test_a_variance_that_rounds_below_zero_is_none():
     data = toy(40)
     score = GPUCB(SE(5.0), fit=False, noise_std=1e-7)(0, data)
-    values, gradients = value_and_gradient(score, data.x[None])
+    values, gradients = evaluator(score).own_gradients(data.x[None])
     assert np.isfinite(values).all()
     assert np.isfinite(gradients).all()
 
@@ -284,11 +283,11 @@ def test_images_are_flattened():
 
 @pytest.mark.parametrize("policy", [GPTS(prior_features=16, fit=False), GPUCB(fit=False)])
 def test_growing_data_compiles_once_a_size(policy):
-    before = draws_module._shared_points._cache_size(), kernels._gram._cache_size()
+    before = evaluation._common_points._cache_size(), kernels._gram._cache_size()
     data = toy(24, d=3, seed=int(policy == GPUCB(fit=False)))
     for n in range(25):
         policy(n, Data(data.x[:n], data.y[:n]))(data.x[:4])
-    assert draws_module._shared_points._cache_size() - before[0] <= 2
+    assert evaluation._common_points._cache_size() - before[0] <= 2
     assert kernels._gram._cache_size() - before[1] <= 2
 
 

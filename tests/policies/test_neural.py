@@ -13,7 +13,7 @@ from toys import EDGES, toy
 
 from thomax.keys import make_keys
 from thomax.model.data import Data
-from thomax.model.draws import evaluate, value_and_gradient
+from thomax.model.evaluation import evaluate, evaluator
 from thomax.model.kernels import exact_ntk, float64
 from thomax.model.networks import CNN, MLP, Custom
 from thomax.model.padding import padded_size
@@ -126,7 +126,7 @@ def test_noise_has_no_gradient():
     x = np.tile(toy(3, seed=2).x, (2, 1, 1))
 
     def flat(score):
-        values, gradients = value_and_gradient(score, x[: len(score.centre)])
+        values, gradients = evaluator(score).own_gradients(x[: len(score.centre)])
         return np.concatenate([values[..., None], gradients], axis=-1)
 
     mean, sigma, samples = parts(flat)
@@ -268,7 +268,7 @@ def test_gradients_are_finite_where_the_variance_vanishes():
     """At observed points, up to rounding, which makes it negative here and there."""
     data = toy(12)
     score = NeuralUCB(TINY, lam=1e-18, **PLAIN)(0, data)
-    assert np.isfinite(value_and_gradient(score, data.x[None])[1]).all()
+    assert np.isfinite(evaluator(score).own_gradients(data.x[None])[1]).all()
 
 
 @pytest.mark.parametrize("policy", [NeuralUCB, NeuralTS])

@@ -8,7 +8,7 @@ from scipy.stats import qmc
 
 from thomax.keys import make_key, make_keys
 from thomax.model.data import Data
-from thomax.model.draws import evaluate, value_and_gradient
+from thomax.model.evaluation import evaluate, evaluator
 from thomax.policies.random import Random, Sobol
 from thomax.search.maximise import maximise
 from thomax.space.parameters import Categorical, Float, Int
@@ -71,7 +71,7 @@ def test_the_precision_of_jax_does_not_matter():
 
 def test_random_scores_are_flat():
     x = points(6).reshape(2, 3, 2).astype(np.float32)
-    assert not value_and_gradient(Random()(make_keys(0, 2), NOTHING), x)[1].any()
+    assert not evaluator(Random()(make_keys(0, 2), NOTHING)).own_gradients(x)[1].any()
 
 
 def test_random_proposes_different_points_of_a_mixed_space():

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
+from thomax.model.evaluation import Evaluator
 from thomax.model.networks import MLP, Blocks, Network
 
 
@@ -51,6 +52,7 @@ _ERF = np.array(
      1.58960772e-7], np.float32
 )  # fmt: skip
 _ERF_END = np.float32(3.8**2)
+_PIECE = 256  # points evaluated at once
 _ROOT = 2 / math.sqrt(math.pi)
 
 
@@ -212,6 +214,125 @@ class Forward:
             A = np.concatenate([scale * u, constant], axis=-1)
             found.append((np.broadcast_to(A, (len(D), *A.shape[-2:])), D))
         return found
+
+
+@dataclass(frozen=True)
+class MLPEvaluator(Evaluator):
+    """B draws of MLPs: f(x; theta), if that is a part of them, plus < grad f, v >, times beta.
+
+    Args:
+        network: The shape and the scales of the networks.
+        lifting: Scales of the inputs before they are lifted to a sphere, (B, d), or None.
+        beta: What multiplies the draws, (B,).
+        base: Where the networks are linearised.
+        direction: The direction v of the tangent term.
+        trained: The networks that are added, if any.
+    """
+
+    network: MLP
+    lifting: np.ndarray | None
+    beta: np.ndarray
+    base: list[Layer]
+    direction: list[Layer]
+    trained: list[Layer] | None
+
+    @classmethod
+    def of(
+        cls,
+        network: MLP,
+        lifting: np.ndarray | None,
+        beta: np.ndarray,
+        *,
+        base: np.ndarray,
+        direction: np.ndarray,
+        trained: np.ndarray | None = None,
+    ) -> "MLPEvaluator":
+        """Prepare draws that are given by flat vectors of parameters.
+
+        Args:
+            network: The shape and the scales of the networks.
+            lifting: Scales of the inputs before they are lifted to a sphere, (B, d), or None.
+            beta: What multiplies the draws, (B,).
+            base: Where the networks are linearised, (B, p).
+            direction: The direction of the tangent term, (B, p).
+            trained: The parameters of networks that are added, (B, p), or None.
+        """
+        d = network.inputs(base.shape[1])
+        last = None if trained is None else layers_of(network, trained, d)
+        ends = layers_of(network, base, d), layers_of(network, direction, d)
+        return cls(network, lifting, beta, *ends, last)
+
+    @property
+    def count(self) -> int:
+        """How many draws there are, B."""
+        return len(self.beta)
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """Return the values of all draws at the same points."""
+        x = x.reshape(len(x), -1)
+        return self._in_pieces([x[i : i + _PIECE] for i in range(0, len(x), _PIECE)])
+
+    def own_values(self, x: np.ndarray) -> np.ndarray:
+        """Return the values of each draw at its own points."""
+        x = x.reshape(*x.shape[:2], -1)
+        return self._in_pieces([x[:, i : i + _PIECE] for i in range(0, x.shape[1], _PIECE)])
+
+    def own_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return values and gradients of each draw at its own points."""
+        z, scales, length = self._lifted(x)
+        forward = Forward.of(self.network, self.base, z)
+        tangents = forward.tangents(self.direction)
+        values, by_z = tangents[-1], forward.tangent_gradient(self.direction, tangents)
+        if self.trained is not None:
+            other = Forward.of(self.network, self.trained, z)
+            values, by_z = values + other.signals[-1], by_z + other.gradient()
+        by_z = self.beta[:, None, None] * by_z
+        values = self.beta[:, None] * values[..., 0]
+        if self.lifting is not None:  # the length of z is fixed: only the part across z counts
+            by_z -= z * ((by_z * z).sum(axis=-1, keepdims=True) / z.shape[-1])
+            by_z = (by_z[..., :-1] / length) * scales
+        return values.astype(np.float64), by_z.astype(np.float64)
+
+    def part(self, which: slice) -> "MLPEvaluator":
+        """Return some of the draws."""
+
+        def some(layers: list[Layer]) -> list[Layer]:
+            return [layer.part(which) for layer in layers]
+
+        return MLPEvaluator(
+            self.network,
+            None if self.lifting is None else self.lifting[which],
+            self.beta[which],
+            some(self.base),
+            some(self.direction),
+            None if self.trained is None else some(self.trained),
+        )
+
+    def _in_pieces(self, pieces: list[np.ndarray]) -> np.ndarray:
+        """Evaluate so few points at a time that what is between stays in the cache."""
+        found = [self._piece(piece) for piece in pieces]
+        return np.concatenate(found, axis=1) if found else np.zeros((self.count, 0))
+
+    def _piece(self, x: np.ndarray) -> np.ndarray:
+        z = self._lifted(x)[0]
+        found = Forward.of(self.network, self.base, z).tangents(self.direction)[-1]
+        if self.trained is not None:
+            found += Forward.of(self.network, self.trained, z).signals[-1]
+        return np.asarray(self.beta[:, None] * found[..., 0], np.float64)
+
+    def _lifted(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return points as the networks see them, what multiplied them, and the last divisor."""
+        if self.lifting is None:
+            return x, np.ones(1), np.ones(1)
+        d = x.shape[-1]
+        alike = x.ndim == 2 and bool((self.lifting == self.lifting[0]).all())
+        scales = (self.lifting[0] if alike else self.lifting[:, None]) / np.float32(math.sqrt(d))
+        scaled = x * scales
+        z = np.concatenate([scaled, np.ones_like(scaled[..., :1])], axis=-1)
+        length = np.sqrt(np.square(z).sum(axis=-1, keepdims=True))
+        length /= np.float32(math.sqrt(d + 1))
+        z /= length
+        return z, scales, length
 
 
 def _erf(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,48 +5,25 @@ serves every later draw of the same sizes. Leading axes of all arrays are the B 
 Inside, draws live on the standardised scale; called, they answer in the objective's units.
 """
 
-import math
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self, TypedDict, TypeVar
+from typing import Self, TypedDict, TypeVar
 
 import numpy as np
 
-from thomax.model.by_hand import Forward, Layer, is_by_hand, layers_of
+from thomax.model.by_hand import MLPEvaluator, is_by_hand
+from thomax.model.evaluation import CompiledEvaluator, Evaluator, Score, evaluate
 from thomax.model.kernels import NTK
-from thomax.model.networks import MLP, Network
-from thomax.model.padding import pad, padded_size
+from thomax.model.networks import Network
 from thomax.model.prior import lift
 from thomax.model.targets import restored
 from thomax.model.training import Certificate
-from thomax.support.compilation import compiled
 from thomax.support.lazy_jax import jax, pytree
 from thomax.support.types import Array
 
 DRAW_FIELDS = ("centre", "scale", "lifting", "warping")  # the arrays of every draw
-CHUNK = 4096  # points evaluated at once
-_PIECE = 256  # points evaluated at once by NumPy
-_MANY = 16  # functions: the hidden layers of 64 at once took 1.2 GB
-
 
 T = TypeVar("T")
-
-
-class Score(Protocol):
-    """What a policy returns: B functions of points, to be maximised.
-
-    It is a JAX pytree, and B is the length of each of its arrays. A score that also estimates the
-    objective may be called at points (N, ...), and answers in the objective's units; one that
-    cannot be called is taken to have those units already.
-    """
-
-    @abstractmethod
-    def values(self, x: Array, /) -> Array:
-        """Evaluate one function of the batch at points (N, ...), by operations of JAX.
-
-        The caller maps it over the batch, differentiates and compiles it.
-        """
 
 
 class Units(TypedDict):
@@ -100,6 +77,10 @@ class Draw(Score):
         """Return points as the network sees them."""
         return x if self.lifting is None else lift(x, self.lifting)
 
+    def evaluator(self) -> Evaluator:
+        """Return what evaluates these draws: JAX, unless NumPy can."""
+        return CompiledEvaluator(self)
+
     def as_single(self, single: bool) -> Self:
         """Return the same draws, answering for one key or for a batch."""
         return replace(self, single=single)
@@ -130,6 +111,14 @@ class LinearDraw(Draw):
         """Evaluate one draw on the standardised scale."""
         return self.beta * _tangent(self.network, self.theta0_prime, self.theta, self.inputs(x))
 
+    def evaluator(self) -> Evaluator:
+        """Return what evaluates these draws: NumPy for an MLP, else JAX."""
+        if not is_by_hand(self.network):
+            return CompiledEvaluator(self)
+        return MLPEvaluator.of(
+            self.network, self.lifting, self.beta, base=self.theta0_prime, direction=self.theta
+        )
+
 
 @_register("theta", "theta0", "theta0_prime", "beta", "certificate")
 @dataclass(frozen=True, repr=False)
@@ -157,6 +146,15 @@ class NeuralDraw(Draw):
         x = self.inputs(x)
         delta = _tangent(self.network, self.theta0, self.theta0_prime, x)
         return self.beta * (self.network.apply(self.theta, x) + delta)
+
+    def evaluator(self) -> Evaluator:
+        """Return what evaluates these draws: NumPy for an MLP, else JAX."""
+        if not is_by_hand(self.network):
+            return CompiledEvaluator(self)
+        return MLPEvaluator.of(
+            self.network, self.lifting, self.beta, base=self.theta0, direction=self.theta0_prime,
+            trained=self.theta,
+        )  # fmt: skip
 
 
 @_register("theta", "theta0_prime", "beta", "kernel", "x", "weights")
@@ -193,149 +191,8 @@ class PathwiseDraw(Draw):
         return self.beta * (prior + update.astype(prior.dtype))
 
 
-@dataclass(frozen=True)
-class HandWrittenDraw(Score):
-    """B draws of MLPs, evaluated by NumPy: f(x; theta), if that is a part, plus < grad f, v >.
-
-    Args:
-        network: The shape and the scales of the networks.
-        lifting: Scales of the inputs before they are lifted to a sphere, (B, d), or None.
-        beta: What multiplies the draws, (B,).
-        base: Weights and biases where the networks are linearised.
-        direction: The direction v of the tangent term, as weights and biases.
-        trained: Weights and biases of the networks that are added, if any.
-    """
-
-    network: MLP
-    lifting: np.ndarray | None
-    beta: np.ndarray
-    base: list[Layer]
-    direction: list[Layer]
-    trained: list[Layer] | None
-
-    def values(self, x: Array) -> np.ndarray:
-        """Return the values (B, N) at shared points (N, d), or at points of each, (B, N, d)."""
-        z = self._lifted(np.asarray(x))[0]
-        found = Forward.of(self.network, self.base, z).tangents(self.direction)[-1]
-        if self.trained is not None:
-            found = found + Forward.of(self.network, self.trained, z).signals[-1]
-        return np.asarray(self.beta[:, None] * found[..., 0], np.float64)
-
-    def values_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values (B, N) and the gradients (B, N, d) at points of each, (B, N, d)."""
-        z, scaled, norm = self._lifted(x)
-        forward = Forward.of(self.network, self.base, z)
-        tangents = forward.tangents(self.direction)
-        values, by_z = tangents[-1], forward.tangent_gradient(self.direction, tangents)
-        if self.trained is not None:
-            other = Forward.of(self.network, self.trained, z)
-            values, by_z = values + other.signals[-1], by_z + other.gradient()
-        by_z = self.beta[:, None, None] * by_z
-        values = self.beta[:, None] * values[..., 0]
-        if self.lifting is None:
-            return values.astype(np.float64), by_z.astype(np.float64)
-        # The length of z is fixed: only the part across z counts.
-        across = by_z - z * ((by_z * z).sum(axis=-1, keepdims=True) / z.shape[-1])
-        gradient = (across[..., :-1] / norm) * scaled
-        return values.astype(np.float64), gradient.astype(np.float64)
-
-    def part(self, which: slice) -> "HandWrittenDraw":
-        """Return some of the draws.
-
-        Args:
-            which: Their positions.
-        """
-
-        def some(layers: list[Layer]) -> list[Layer]:
-            return [layer.part(which) for layer in layers]
-
-        return HandWrittenDraw(
-            self.network,
-            None if self.lifting is None else self.lifting[which],
-            self.beta[which],
-            some(self.base),
-            some(self.direction),
-            None if self.trained is None else some(self.trained),
-        )
-
-    def _lifted(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return points as the networks see them, what multiplied them, and their length."""
-        if self.lifting is None:
-            return x, np.ones(1), np.ones(1)
-        d = x.shape[-1]
-        alike = x.ndim == 2 and bool((self.lifting == self.lifting[0]).all())
-        scales = (self.lifting[0] if alike else self.lifting[:, None]) / np.float32(math.sqrt(d))
-        scaled = x * scales
-        extended = np.concatenate([scaled, np.ones_like(scaled[..., :1])], axis=-1)
-        length = np.sqrt(np.square(extended).sum(axis=-1, keepdims=True)) / math.sqrt(d + 1)
-        length = length.astype(np.float32)
-        return extended / length, scales, length
-
-
-def by_hand(score: Score) -> HandWrittenDraw | None:
-    """Return a score as NumPy evaluates it, or None if JAX is needed.
-
-    Args:
-        score: The B functions.
-    """
-    if isinstance(score, HandWrittenDraw):
-        return score
-    if not isinstance(score, LinearDraw | NeuralDraw) or not is_by_hand(score.network):
-        return None
-    network = score.network
-    d = network.inputs(score.theta.shape[1])
-
-    def layers(theta: np.ndarray) -> list[Layer]:
-        return layers_of(network, np.asarray(theta), d)
-
-    rest = network, score.lifting, score.beta
-    if isinstance(score, LinearDraw):
-        return HandWrittenDraw(*rest, layers(score.theta0_prime), layers(score.theta), None)
-    return HandWrittenDraw(
-        *rest, layers(score.theta0), layers(score.theta0_prime), layers(score.theta)
-    )
-
-
 def _tangent(network: Network, theta: Array, v: Array, x: Array) -> Array:
     return jax.jvp(lambda t: network.apply(t, x), (theta,), (v,))[1]
-
-
-@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _shared_points(score: Score, x: Array) -> Array:
-    return jax.vmap(lambda s: s.values(x))(score)
-
-
-@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _own_points(score: Score, x: Array) -> Array:
-    return jax.vmap(lambda s, z: s.values(z))(score, x)
-
-
-@compiled(x64=True)  # the exact kernel needs it; networks are float32 by their arrays
-def _own_gradients(score: Score, x: Array) -> tuple[Array, Array]:
-    def total(s: Score, z: Array) -> tuple[Array, Array]:
-        values = s.values(z)
-        return values.sum(), values
-
-    (_, values), gradients = jax.vmap(jax.value_and_grad(total, argnums=1, has_aux=True))(score, x)
-    return values, gradients
-
-
-def batch_size(score: Score) -> int:
-    """Return how many functions a score holds.
-
-    Raises:
-        TypeError: If it is no score.
-    """
-    if isinstance(score, Draw | HandWrittenDraw):
-        return len(score.beta if isinstance(score, HandWrittenDraw) else score.centre)
-    leaves = jax.tree.leaves(score)
-    has_values = callable(getattr(score, "values", None)) and not isinstance(score, Mapping)
-    if not has_values or not leaves or not all(np.ndim(leaf) for leaf in leaves):
-        raise TypeError(
-            "A policy needs to return a score, a JAX pytree of arrays with an entry for each key "
-            f"and a method values(x), got {score!r}: see thomax.model.draws.Score."
-        )
-    return len(leaves[0])
 
 
 def repeated(tree: T, count: int) -> T:
@@ -346,80 +203,3 @@ def repeated(tree: T, count: int) -> T:
         count: How many scores there are, B: every array gets a first axis of this length.
     """
     return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], count, 0), tree)
-
-
-def in_units(score: Score, x: np.ndarray) -> np.ndarray:
-    """Evaluate all functions of a score in the objective's units: (B, N).
-
-    Args:
-        score: The B functions.
-        x: Encoded points (N, ...).
-    """
-    found = score(x) if callable(score) else evaluate(score, np.asarray(x, np.float32))
-    return np.asarray(found, np.float64)
-
-
-def evaluate(score: Score, x: np.ndarray) -> np.ndarray:
-    """Evaluate all functions on the standardised scale at the same points: (B, N) float64.
-
-    Args:
-        score: The B functions.
-        x: Encoded points (N, ...), float32.
-    """
-    hand_written = by_hand(score)
-    if hand_written is None:
-        return _chunked(_shared_points, score, x, axis=0)
-    return _in_pieces(hand_written, x, axis=0)
-
-
-def evaluate_own(score: Score, x: np.ndarray) -> np.ndarray:
-    """Evaluate each function on the standardised scale at its own points: (B, N) float64.
-
-    Args:
-        score: The B functions.
-        x: Encoded points (B, N, ...), float32.
-    """
-    hand_written = by_hand(score)
-    if hand_written is None:
-        return _chunked(_own_points, score, x, axis=1)
-    return _in_pieces(hand_written, x, axis=1)
-
-
-def value_and_gradient(score: Score, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return values (B, N) and gradients (B, N, d) of each function at its own points.
-
-    Args:
-        score: The B functions.
-        x: Encoded points (B, N, d), float32.
-    """
-    hand_written = by_hand(score)
-    if hand_written is not None:
-        return hand_written.values_and_gradients(x)
-    values, gradients = _own_gradients(score, x)
-    return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
-
-
-def _chunked(
-    function: Callable[[Score, Array], Array], score: Score, x: np.ndarray, axis: int
-) -> np.ndarray:
-    """Evaluate a bounded number of points at a time, in few shapes; fewer of many functions."""
-    found = []
-    chunk = CHUNK // max(1, batch_size(score) // _MANY)
-    for start in range(0, x.shape[axis], chunk):
-        part = x[start : start + chunk] if axis == 0 else x[:, start : start + chunk]
-        count = part.shape[axis]
-        size = min(chunk, padded_size(count, part.shape[axis + 1 :]))
-        values = function(score, pad(part, size, axis))
-        found.append(np.asarray(values, np.float64)[:, :count])
-    return np.concatenate(found, axis=1) if found else np.zeros((batch_size(score), 0))
-
-
-def _in_pieces(draws: HandWrittenDraw, x: np.ndarray, axis: int) -> np.ndarray:
-    """Evaluate so few points at a time that what is between stays in the processor's cache."""
-    x = x.reshape(*x.shape[: axis + 1], -1)
-    pieces = [
-        x[start : start + _PIECE] if axis == 0 else x[:, start : start + _PIECE]
-        for start in range(0, x.shape[axis], _PIECE)
-    ]
-    found: list[np.ndarray] = [draws.values(piece) for piece in pieces]
-    return np.concatenate(found, axis=1) if found else np.zeros((batch_size(draws), 0))

@@ -19,21 +19,19 @@ averaging Phi(g(x) / tau) over it and over the samples gives the probability of 
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, log_ndtr, logit, logsumexp
+from scipy.special import expit, log_ndtr, logit, logsumexp, softmax
 
 from thomax.keys import Stream, stream
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.draws import Score, batch_size, repeated
-from thomax.model.kernels import NTK, exact_ntk, gram
+from thomax.model.evaluation import Evaluator, Score, evaluator
+from thomax.model.kernels import NTK, exact_ntk
 from thomax.model.networks import MLP
-from thomax.model.padding import pad, padded_size
-from thomax.model.prior import Prior, lift
-from thomax.support.lazy_jax import jax, jnp, pytree
-from thomax.support.types import Array
+from thomax.model.prior import lift
 
 _NETWORK = MLP(activation="erf")
 _SCALE = 0.5  # of the inputs, as in thomax.model.prior: regions are large and simple
@@ -51,71 +49,114 @@ _REQUIRED = 0.75  # probability of success below which a point is penalised
 _RECENT = 12  # evaluations whose failures make the search more careful
 _TOLERATED = 0.25  # share of them that may have left the feasible region
 _CAUTION = 6.0  # log odds of the required probability for each further share of 1
+_ROWS = 1024  # points evaluated at once
 _PENALTY = 5.0  # standard deviations of the objective for each nat below what is required
 
 
-@pytree(
-    data_fields=["kernel", "scale", "x", "weights", "root"],
-    meta_fields=[],
-)
 @dataclass(frozen=True)
 class Feasibility:
-    """The probability of success at any point, bad luck aside, once for each draw of a batch.
+    """The probability of success at any point, bad luck aside.
 
     Args:
         kernel: The prior covariance of g, on lifted inputs.
         scale: What multiplies the inputs before they are lifted to a sphere.
-        x: The observed points as the kernel sees them, padded.
+        x: The observed points on the sphere of radius 1, (n, d + 1).
         weights: K^-1 g of every sample, (n, S).
-        root: L^-1, in units of the kernel, zero on padding.
+        root: L^-1, in units of the kernel, (n, n).
     """
 
     kernel: NTK
-    scale: np.ndarray
+    scale: float
     x: np.ndarray
     weights: np.ndarray
     root: np.ndarray
 
-    def values(self, x: Array) -> Array:
-        """Return the log probability of success, bad luck aside.
+    def log_probability(self, x: np.ndarray) -> tuple[np.ndarray, Callable[[], np.ndarray]]:
+        """Return the log probability of success, bad luck aside, and a function for its gradient.
 
         Args:
-            x: The points, (N, ...).
+            x: The points, (N, d).
         """
-        z = lift(x.astype(self.x.dtype), self.scale)
-        k, prior = self.kernel(z, self.x), self.kernel.diagonal(z)
-        variance = jnp.maximum(prior - jnp.sum((k @ self.root.T) ** 2, axis=1), 0.0)
-        std = jnp.sqrt(variance + _TAU**2 * prior)
-        mean = _MEAN * jnp.sqrt(prior)[:, None] + k @ self.weights
-        each = jax.scipy.special.log_ndtr(mean / std[:, None])
-        return jax.scipy.special.logsumexp(each, axis=1) - math.log(self.weights.shape[1])
+        z, length = _on_sphere(x, self.scale)
+        k, slopes = self.kernel.on_sphere(np.clip(z @ self.x.T, -1.0, 1.0))
+        prior = float(self.kernel.on_sphere(np.ones(1))[0][0])  # the same at all points
+        half = k @ self.root.T
+        variance = np.maximum(prior - np.square(half).sum(axis=1), 0.0)
+        std = np.sqrt(variance + _TAU**2 * prior)[:, None]
+        ratio = (_MEAN * math.sqrt(prior) + k @ self.weights) / std
+        each = log_ndtr(ratio)
+        value = logsumexp(each, axis=1) - math.log(self.weights.shape[1])
+
+        def gradient() -> np.ndarray:
+            # d log Phi(r) / dr is the density over the distribution function.
+            hazard = np.exp(-0.5 * ratio**2 - each) / math.sqrt(2 * math.pi)
+            by_ratio = softmax(each, axis=1) * hazard
+            by_variance = -0.5 * (by_ratio * ratio).sum(axis=1) / std[:, 0] ** 2
+            by_variance = np.where(variance > 0, by_variance, 0.0)[:, None]
+            by_k = (by_ratio / std) @ self.weights.T - 2 * by_variance * (half @ self.root)
+            by_z = (by_k * slopes) @ self.x
+            across = by_z - (by_z * z).sum(axis=1, keepdims=True) * z
+            return np.asarray(across[:, :-1] * (self.scale / math.sqrt(x.shape[1])) / length)
+
+        return value, gradient
 
 
-@pytree(
-    data_fields=["objective", "feasibility", "required"],
-    meta_fields=[],
-)
+def _on_sphere(x: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lift points to the sphere of radius 1; return the divisors too."""
+    z = np.asarray(lift(x.astype(np.float64), scale)) / math.sqrt(x.shape[1] + 1)
+    return z, 1 / z[:, -1:]  # the last coordinate was 1
+
+
 @dataclass(frozen=True)
-class FeasibleScore:
+class FeasibleScore(Evaluator):
     """Draws of the objective, less a penalty where evaluations are likely to fail.
 
     The penalty is zero where the probability is as large as required, and grows fast below.
 
     Args:
-        objective: B draws of the objective.
-        feasibility: The probability of success, once for each draw.
-        required: The probability from which on there is no penalty, (B,).
+        objective: What evaluates the draws of the objective.
+        feasibility: The probability of success.
+        required: The probability from which on there is no penalty.
     """
 
-    objective: Score
+    objective: Evaluator
     feasibility: Feasibility
-    required: np.ndarray
+    required: float
 
-    def values(self, x: Array) -> Array:
-        """Evaluate one draw on the standardised scale."""
-        f = self.objective.values(x)
-        margin = self.feasibility.values(x) - jnp.log(self.required)
-        return f + _PENALTY * jnp.minimum(margin, 0.0).astype(jnp.result_type(f, jnp.float32))
+    @property
+    def count(self) -> int:
+        """How many draws there are, B."""
+        return self.objective.count
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """Return the values of all draws at the same points."""
+        return self.objective.values(x) + self._penalty(x.reshape(len(x), -1))
+
+    def own_values(self, x: np.ndarray) -> np.ndarray:
+        """Return the values of each draw at its own points."""
+        rows = x.reshape(x.shape[0] * x.shape[1], -1)
+        return self.objective.own_values(x) + self._penalty(rows).reshape(x.shape[:2])
+
+    def own_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return values and gradients of each draw at its own points."""
+        values, gradients = self.objective.own_gradients(x)
+        found, gradient = self.feasibility.log_probability(x.reshape(-1, x.shape[-1]))
+        margin = found - math.log(self.required)
+        slopes = np.where(margin < 0, _PENALTY, 0.0)[:, None] * gradient()
+        penalty = _PENALTY * np.minimum(margin, 0.0)
+        return values + penalty.reshape(values.shape), gradients + slopes.reshape(gradients.shape)
+
+    def part(self, which: slice) -> "FeasibleScore":
+        """Return some of the draws."""
+        return replace(self, objective=self.objective.part(which))
+
+    def _penalty(self, rows: np.ndarray) -> np.ndarray:
+        parts = [
+            self.feasibility.log_probability(rows[i : i + _ROWS])[0]
+            for i in range(0, len(rows), _ROWS)
+        ]
+        margin = np.concatenate([*parts, np.empty(0)]) - math.log(self.required)
+        return np.asarray(_PENALTY * np.minimum(margin, 0.0))
 
 
 def avoid_failures(score: Score, key: np.ndarray, data: Data) -> FeasibleScore:
@@ -126,9 +167,7 @@ def avoid_failures(score: Score, key: np.ndarray, data: Data) -> FeasibleScore:
         key: The key of the Markov chains, (2,).
         data: The evaluations in the order of their trials, at least one of them a success.
     """
-    count = batch_size(score)
-    feasibility, required = fit_feasibility(key, data.x, ~data.failed)
-    return FeasibleScore(score, repeated(feasibility, count), np.full(count, required))
+    return FeasibleScore(evaluator(score), *fit_feasibility(key, data.x, ~data.failed))
 
 
 def fit_feasibility(
@@ -143,22 +182,18 @@ def fit_feasibility(
     """
     kept = _thinned(succeeded)
     x, succeeded = x.reshape(len(x), -1)[kept], succeeded[kept]
-    n, size = len(x), padded_size(len(x))
-    z = Prior(_SCALE, 0.0).inputs(pad(x, size)).astype(np.float64)
+    n = len(x)
+    z = _on_sphere(x, _SCALE)[0]
     kernel = exact_ntk(_NETWORK)
-    K = gram(kernel, z[:n], z[:n])
+    cosines = np.clip(z @ z.T, -1.0, 1.0)
+    np.fill_diagonal(cosines, 1.0)
+    K = kernel.on_sphere(cosines)[0]
     std = math.sqrt(float(K[0, 0]))  # the same at all points of the sphere
     L = np.linalg.cholesky(K / std**2 + _JITTER * np.eye(n))
     with small_matrices(n):
         g = sample_latent(stream(key, Stream.FAILURES), L, succeeded)
     root = np.linalg.inv(L) / std
-    found = Feasibility(
-        kernel,
-        np.array(_SCALE),
-        z,
-        pad(root.T @ (root @ (std * (g - _MEAN).T)), size),
-        pad(pad(root, size), size, axis=1),
-    )
+    found = Feasibility(kernel, _SCALE, z, root.T @ (root @ (std * (g - _MEAN).T)), root)
     return found, _required_probability(g, succeeded)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from thomax.model.data import Data
 
 if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
-    from thomax.model.draws import Score
+    from thomax.model.evaluation import Score
 
 
 class Policy(Protocol):

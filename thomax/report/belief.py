@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thomax.keys import NO_TRIAL, make_keys
-from thomax.model.draws import Score, in_units
+from thomax.model.evaluation import Score, in_units
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTSLinear
 from thomax.storage.snapshot import Snapshot

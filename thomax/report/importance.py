@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thomax.model.draws import CHUNK
+from thomax.model.evaluation import CHUNK
 from thomax.space.encoding import OneHot
 from thomax.space.parameters import Numeric, Parameter
 from thomax.space.space import Space

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thomax.model.draws import Score, batch_size, evaluate
+from thomax.model.evaluation import Evaluator, Score, batch_size
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.space.features import Part
 from thomax.space.pool import Pool
@@ -15,7 +15,9 @@ from thomax.support.types import Params, ParamsLike
 _PART = 16 * ROWS  # rows of a pool that one task of an executor scores: about a second
 
 
-def best_points(score: Score, space: Space | Pool, exclude: Sequence[ParamsLike]) -> list[Params]:
+def best_points(
+    score: Score | Evaluator, space: Space | Pool, exclude: Sequence[ParamsLike]
+) -> list[Params]:
     """Return the point where each draw is largest, all of them different.
 
     Args:
@@ -77,7 +79,9 @@ def _merged(
     return all_values[top], all_indices[top]
 
 
-def _rankings(score: Score, space: Space | Pool, excluded: np.ndarray) -> list[list[int]]:
+def _rankings(
+    score: Score | Evaluator, space: Space | Pool, excluded: np.ndarray
+) -> list[list[int]]:
     """Score every point, here or where the pool's executor works; rank the best of each draw."""
     if not isinstance(space, Pool) or space.executor is None:
         return _best_of(score, space, excluded).rankings()
@@ -98,13 +102,13 @@ def _rankings(score: Score, space: Space | Pool, excluded: np.ndarray) -> list[l
     return best.rankings()
 
 
-def _best_of(score: Score, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
+def _best_of(score: Score | Evaluator, points: Space | Pool | Part, excluded: np.ndarray) -> _Best:
     """Score points in chunks; `excluded` are indices in ascending order."""
     best = _Best.none(batch_size(score))
     groups = groups_of_draws(score)
     for indices, x in points.chunks(ROWS):
         x = np.asarray(x, np.float32)
-        values = np.concatenate([evaluate(group, x) for group in groups])
+        values = np.concatenate([group.values(x) for group in groups])
         here = excluded[_within(excluded, indices[0], indices[-1] + 1)]
         if len(here):
             values[:, np.isin(indices, here)] = -np.inf

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thomax.model.draws import Score
+from thomax.model.evaluation import Evaluator, Score
 from thomax.search.exhaustive import best_points
 from thomax.search.multistart import climb_candidates
 from thomax.search.settings import Search
@@ -23,7 +23,7 @@ _USUAL_SEARCH = Search()
 
 def maximise(
     rng: np.random.Generator,
-    score: Score,
+    score: Score | Evaluator,
     space: Space | Pool,
     *,
     search: Search = _USUAL_SEARCH,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thomax.model.draws import Score, batch_size, evaluate, evaluate_own, value_and_gradient
+from thomax.model.evaluation import Evaluator, Score, batch_size
 from thomax.model.lbfgs import minimise
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.search.settings import Search
@@ -44,7 +44,7 @@ class Found:
 
 def climb_candidates(
     rng: np.random.Generator,
-    score: Score,
+    score: Score | Evaluator,
     space: Space,
     search: Search,
     exclude: Sequence[ParamsLike],
@@ -87,12 +87,12 @@ def climb_candidates(
     return Found(chosen, stopped=False)
 
 
-def _others(score: Score, i: int, space: Space, points: np.ndarray) -> Iterator[np.ndarray]:
+def _others(score: Evaluator, i: int, space: Space, points: np.ndarray) -> Iterator[np.ndarray]:
     """Yield random points, the best of draw i first, then all that a finite space has.
 
     A space with too many points to list has no others.
     """
-    values = evaluate(score, points.astype(np.float32))[i]
+    values = score.values(points.astype(np.float32))[i]
     yield from points[np.argsort(-values, kind="stable")]
     if space.can_be_listed:
         yield from (row for _, rows in space.chunks(ROWS) for row in rows)
@@ -111,14 +111,14 @@ def _is_among(row: np.ndarray, space: Space, points: Sequence[ParamsLike]) -> bo
 
 def _climbed(
     rng: np.random.Generator,
-    score: Score,
+    score: Evaluator,
     space: Space,
     search: Search,
     candidates: np.ndarray,
     restarts: int,
 ) -> list[np.ndarray]:
     """Return for each draw the best candidates and where they lead, best first."""
-    values = evaluate(score, candidates.astype(np.float32))
+    values = score.values(candidates.astype(np.float32))
     if np.isnan(values).all(axis=1).any():
         raise ValueError(NO_NUMBER)
     order = np.argsort(-values, axis=1, kind="stable")
@@ -127,7 +127,7 @@ def _climbed(
     if space.is_finite and not search.rounding:  # the best points may be taken
         others, kept = _neighbours(rng, space, refined), restarts + _RUNNERS_UP
     x = np.concatenate([refined, *others, candidates[order[:, :kept]]], axis=1)
-    values = evaluate_own(score, x.astype(np.float32))
+    values = score.own_values(x.astype(np.float32))
     values[~space.satisfies(x.reshape(-1, x.shape[-1])).reshape(values.shape)] = -np.inf
     order = np.argsort(-values, axis=1, kind="stable")
     rows = zip(x, values, order, strict=True)
@@ -182,7 +182,7 @@ def _around(
 
 
 def _refine(
-    rng: np.random.Generator, score: Score, space: Space, search: Search, starts: np.ndarray
+    rng: np.random.Generator, score: Evaluator, space: Space, search: Search, starts: np.ndarray
 ) -> np.ndarray:
     """Improve every start: gradients on continuous parameters, single changes on the others."""
     x = starts
@@ -219,7 +219,7 @@ def _continuous_columns(space: Space, x: np.ndarray) -> np.ndarray:
     return free
 
 
-def _climb(score: Score, x: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
+def _climb(score: Evaluator, x: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
     """Maximise each draw from each start over the free columns of the cube."""
     found = minimise(
         _negative(score),
@@ -233,9 +233,9 @@ def _climb(score: Score, x: np.ndarray, free: np.ndarray, iterations: int) -> np
     return found.x
 
 
-def _negative(score: Score) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def _negative(score: Evaluator) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, gradients = value_and_gradient(score, x.astype(np.float32))
+        values, gradients = score.own_gradients(x.astype(np.float32))
         return -values, -gradients
 
     return function
@@ -243,20 +243,20 @@ def _negative(score: Score) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarr
 
 def _best_single_changes(
     rng: np.random.Generator,
-    score: Score,
+    score: Evaluator,
     space: Space,
     discrete: list[Block],
     x: np.ndarray,
     sweeps: int = 2,
 ) -> np.ndarray:
     """Set one discrete parameter after the other to the best of (some of) its levels."""
-    values = evaluate_own(score, x.astype(np.float32))
+    values = score.own_values(x.astype(np.float32))
     for _ in range(sweeps):
         changed = False
         for block in rng.permutation(np.array(discrete, object)):
             options = _variants(rng, space, block, x)
             flat = options.reshape(len(x), -1, x.shape[-1])
-            scores = evaluate_own(score, flat.astype(np.float32)).reshape(options.shape[:-1])
+            scores = score.own_values(flat.astype(np.float32)).reshape(options.shape[:-1])
             fits = space.satisfies(options.reshape(-1, x.shape[-1])).reshape(scores.shape)
             scores = np.where(fits, scores, -np.inf)
             best = scores.argmax(axis=-1)
