@@ -24,7 +24,7 @@ from benchmarks.tasks.registry import TASKS, task
 
 FOLDER, QUICK_FOLDER = Path("build/bench"), Path("build/bench-quick")
 _QUICK_METHODS, _QUICK_ITERATIONS, _QUICK_DRAWS = 4, 1, 10
-_DRAWS, _EXPLORATION_SEEDS = 100, 10
+_DRAWS, _EXPLORATION_SEEDS = 100, 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = commands.add_parser(
         "run",
         help="run a figure of the paper, a task, or everything; draw it and judge its claims",
-        epilog="Example: python -m benchmarks run 3c --seeds 10 --iterations 50 --workers 2",
+        epilog="Example: python -m benchmarks run 3c --seeds 10 --iterations 50 --workers 2. "
+        "The same command goes on with a run that was stopped; more iterations prolong one that "
+        "has ended.",
     )
     run.add_argument("what", help="a figure (1abc, 1d, 2a, ...), a task, or all")
     _add_run_options(run)
@@ -84,6 +86,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=_positive, help="how many, from 0 on")
     parser.add_argument("--iterations", type=_positive, help="after the starting points")
     parser.add_argument("--paper", action="store_true", help="as many iterations as the paper")
+    parser.add_argument("--paper-only", action="store_true", help="only the paper's own curves")
     parser.add_argument("--workers", type=_positive, default=1, help="processes (default 1)")
     quick = f"four methods, one seed, one iteration, in {QUICK_FOLDER}: does it run?"
     parser.add_argument("--quick", action="store_true", help=quick)
@@ -136,6 +139,7 @@ def _run(options: argparse.Namespace) -> None:
                 _unjudged_task if options.quick else task,
                 workers=options.workers,
                 progress=not options.no_progress,
+                extend=True,
             )
         except MissingPackageError as error:
             left_out.append(str(error))
@@ -144,17 +148,20 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _chosen_runs(options: argparse.Namespace) -> list[Run]:
-    methods = (
-        None if options.methods is None else [_named(m, options.batch) for m in options.methods]
-    )
-    runs = []
-    for one in _figures(options.what):
+    """Return the runs that are meant: first the paper's curves of every figure, then ours."""
+    figures, runs = _figures(options.what), []
+    if options.methods is not None:
+        chosen = [(one, options.methods) for one in figures]
+    else:
+        end = _QUICK_METHODS if options.quick else None
+        chosen = [(one, one.methods[:end]) for one in figures]
+        if not (options.quick or options.paper_only):
+            chosen += [(one, one.ours) for one in figures]
+    for one, methods in chosen:
         usual = one.paper_iterations if options.paper else one.iterations
         iterations = options.iterations or (_QUICK_ITERATIONS if options.quick else usual)
         seeds = options.seeds or (1 if options.quick else one.seeds)
-        some = one.methods[:_QUICK_METHODS] if options.quick else one.methods
-        chosen = methods or [_named(method, options.batch) for method in some]
-        runs += one.runs(iterations, range(seeds), chosen)
+        runs += one.runs(iterations, range(seeds), [_named(m, options.batch) for m in methods])
     return runs
 
 
@@ -171,7 +178,12 @@ def _figures(what: str) -> list[Figure]:
     if what not in TASKS:
         return [figure(what)]
     found = [f for f in FIGURES.values() if f.task == what]
-    return found or [Figure(what, what, what, ("auto", "random"), 50, 50, 10)]
+    return found or [_own_figure(what, ("auto", "random"))]
+
+
+def _own_figure(name: str, methods: tuple[str, ...]) -> Figure:
+    """Return a figure that the paper does not have."""
+    return Figure(name, "", name, name, methods, 50, 50, 10, (), "simple regret")
 
 
 def _unjudged_task(name: str, seed: int) -> Problem:
@@ -196,7 +208,7 @@ def _figure_of(name: str, known: Sequence[Record]) -> Figure:
     if name not in TASKS:
         return figure(name)
     methods = tuple(dict.fromkeys(r["method"] for r in known if r["task"] == name))
-    return Figure(name, name, name, methods, 0, 0, 0)
+    return _own_figure(name, methods)
 
 
 def _claims(options: argparse.Namespace) -> None:
