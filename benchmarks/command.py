@@ -13,7 +13,7 @@ from benchmarks.compare.command import add_arguments as add_compare_arguments
 from benchmarks.early.command import add_arguments as add_early_arguments
 from benchmarks.methods import parse_method
 from benchmarks.paper import exploration
-from benchmarks.paper.claims import findings, table
+from benchmarks.paper.claims import OURS, PAPER, findings, table
 from benchmarks.paper.document import write_document
 from benchmarks.paper.figures import FIGURES, Figure, figure
 from benchmarks.paper.plots import draw, draw_exploration
@@ -58,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     claims = commands.add_parser("claims", help="judge the paper's claims by the results")
     _add_folder(claims)
     claims.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    claims.add_argument(
+        "--ours", action="store_true", help="those against baselines that are not the paper's"
+    )
     claims.set_defaults(act=_claims)
     compare = commands.add_parser(
         "compare",
@@ -111,13 +114,16 @@ def _reproduce(options: argparse.Namespace) -> None:
     _plot(options)
     folder = _folder(options)
     known = results(folder)
-    found = findings(known)
-    rows = table(found)
-    _print_rows([row for row in rows if options.what in (row["figure"], row["task"], "all")])
+    rows = table(findings(known))
+    _print_rows([row for row in rows if options.what in _names(row)])
     if options.document is not None:
         write_document(folder, options.document)
-    verdicts = Counter(finding.verdict for finding in found)
+    verdicts = Counter(row["verdict"] for row in rows)
     print(json.dumps({"runs": len(known), "verdicts": verdicts, "quick": options.quick}))
+
+
+def _names(row: dict[str, Any]) -> set[str]:
+    return {"all", *(part[name] for part in row["parts"] for name in ("figure", "task"))}
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -212,7 +218,8 @@ def _figure_of(name: str, known: Sequence[Record]) -> Figure:
 
 
 def _claims(options: argparse.Namespace) -> None:
-    rows = table(findings(results(_folder(options))))
+    claims = OURS if options.ours else PAPER
+    rows = table(findings(results(_folder(options)), claims))
     if options.json:
         print(json.dumps(rows, allow_nan=False))
     else:
@@ -221,12 +228,15 @@ def _claims(options: argparse.Namespace) -> None:
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
-        where = f"{row['verdict']:>16}  {row['figure']:<13} {row['task']:<11}"
-        numbers = ""
-        if "seeds" in row:
-            low, high = row["interval"]
-            numbers = f": {row['difference']:+} [{low}, {high}], {row['seeds']} seeds"
-        print(f"{where} {row['claim']}{numbers}")
+        print(f"{row['verdict']:>21}  {row['claim']} ({row['place']})")
+        for part in row["parts"]:
+            against = f" - {part['second']}" if part["second"] else ""
+            numbers = ""
+            if "seeds" in part:
+                low, high = part["interval"]
+                numbers = f": {part['difference']:+} [{low}, {high}], at the end {part['end']:+}, "
+                numbers += f"{part['upto']} {part['by']}s, {part['seeds']} seeds"
+            print(f"{'':23}{part['task']}: {part['first']}{against}{numbers}")
 
 
 def _list(_: argparse.Namespace) -> None:

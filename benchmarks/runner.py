@@ -394,13 +394,13 @@ def _filled(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def results(folder: Path) -> list[dict[str, Any]]:
-    """Return of each task, method and seed the longest run, or say that there is none."""
+    """Return of each task, method and seed the longest run, or say that there are none."""
     longest: dict[tuple[Any, ...], dict[str, Any]] = {}
     for record in records(folder):
         key = record["task"], record["method"], record["seed"]
         if key not in longest or record["iterations"] > longest[key]["iterations"]:
             longest[key] = record
-    if not longest:
+    if not longest and not folder.is_dir():
         raise ValueError(
             f"There are no results in {folder}: `python -m benchmarks run` makes them."
         )
