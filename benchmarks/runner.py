@@ -45,7 +45,7 @@ from thomax.storage.trial import Trial
 # no part in a benchmark.
 STARTS, NOISE, OPTIMISER = 21, 22, 23
 AS_PRINTED = ("-paper", "-scaled", "-released")  # configurations that are those of the paper
-_REGRET_PLACES = 20  # of a curve of cumulative regret that a record keeps
+_REGRET_PLACES = 10  # of a curve of cumulative regret that a record keeps
 TaskMaker = Callable[[str, int], Problem]
 
 

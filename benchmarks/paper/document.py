@@ -297,4 +297,13 @@ def _provenance(known: Sequence[Record]) -> str:
     commits = sorted({r["commit"] for r in known if "commit" in r})
     if not commits:
         return ""
-    return f"\nRuns: {len(known)}, made by the code of {', '.join(commits)}.\n"
+    text = f"\nRuns: {len(known)}, made by the code of {', '.join(commits)}."
+    settings: dict[str, set[str]] = {}
+    for r in known:
+        settings.setdefault(f"{label(r['method'])} on {r['task']}", set()).add(
+            r.get("settings", "")
+        )
+    mixed = [name for name, digests in settings.items() if len(digests) > 1]
+    if mixed:
+        text += f" Not all runs have the same settings: {'; '.join(mixed)}."
+    return f"{text}\n"

@@ -71,13 +71,14 @@ def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
         fig, axes = plt.subplots(
             1, len(panels), figsize=(width, 5.6), sharey=True, squeeze=False, layout="constrained"
         )
-        for axis, methods in zip(axes[0], panels, strict=True):
+        titles = (figure.title, f"{figure.title}: our configurations")
+        for axis, title, methods in zip(axes[0], titles, panels, strict=False):
             for i, method in enumerate(methods):
                 curves = [shown(r, figure) for r in own if r["method"] == method]
                 if curves:
                     _line(axis, curves, method, i)
                     _authors(axis, figure, method, i)
-            axis.set(xlabel=f"{figure.by}s after the starting points", title=figure.title)
+            axis.set(xlabel=f"{figure.by}s after the starting points", title=title)
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)
             axis.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2,

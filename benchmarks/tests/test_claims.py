@@ -208,6 +208,23 @@ def test_the_lander_stands_beside_the_authors_runs(tmp_path, monkeypatch):
     assert "| STO-BNTS (paper) | 50 |" not in page
 
 
+def test_the_page_says_which_code_made_the_runs_and_where_settings_differ(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for seed, digest in ((6, "aa"), (7, "bb")):
+        run = fake("linear-paper@4", 1.0, seed) | {"commit": "abc", "settings": digest}
+        append_record(folder / "rover.jsonl", run)
+    page = document.page(folder, folder / "page.md")
+    assert "made by the code of abc. Not all runs have the same settings:" in page
+    assert page.rstrip().endswith("settings: STO-BNTS-Linear (paper), B=4 on rover.")
+
+
+def test_a_page_without_runs_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = document.page(tmp_path, tmp_path / "page.md")
+    assert f"{len(PAPER)} not run." in page
+    assert page.count("Not run yet.") == 1 + len(FIGURES)
+
+
 ROOT = Path(__file__).parents[2]
 COMMITTED = Path("benchmarks/results/paper")
 
