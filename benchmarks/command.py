@@ -154,13 +154,15 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _chosen_runs(options: argparse.Namespace) -> list[Run]:
-    """Return the runs that are meant: first the paper's curves of every figure, then ours."""
+    """Return the runs that are meant: the paper's curves, the authors' code, then ours."""
     figures, runs = _figures(options.what), []
     if options.methods is not None:
         chosen = [(one, options.methods) for one in figures]
     else:
         end = _QUICK_METHODS if options.quick else None
         chosen = [(one, one.methods[:end]) for one in figures]
+        if not options.quick:
+            chosen += [(one, one.released) for one in figures]
         if not (options.quick or options.paper_only):
             chosen += [(one, one.ours) for one in figures]
     for one, methods in chosen:
@@ -242,7 +244,7 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 def _list(_: argparse.Namespace) -> None:
     print("1abc           exploration  Acquisition functions where nothing was observed")
     for one in FIGURES.values():
-        print(f"{one.name:<14} {one.task:<12} {one.title} ({len(one.methods)} methods)")
+        print(f"{one.name:<14} {one.task:<12} {one.title} ({len(one.every)} methods)")
     print("tasks:", ", ".join(TASKS))
 
 

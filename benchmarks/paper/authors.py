@@ -25,8 +25,4 @@ LUNAR = {
     "neural-ucb-paper": ((42.7, 35.5), (58.7, 34.8), (73.7, 29.6), (85.1, 26.6),
         (91.7, 25.3), (91.7, 25.3), (92.8, 24.6)),
 }  # fmt: skip
-LUNAR |= {
-    name.replace("paper", "released"): curve
-    for name, curve in LUNAR.items()
-    if name.startswith(("sto", "linear"))
-}
+LUNAR |= {name.replace("paper", "released"): curve for name, curve in LUNAR.items()}

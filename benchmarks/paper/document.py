@@ -57,11 +57,11 @@ number of claims.
   paper's were run, and otherwise, or with fewer than three seeds, *not enough seeds*.
 
 The paper's text states 500 iterations for the control tasks and none for the others: there, "of"
-names our own budget. "Paper" is what the paper states; "released" imitates the authors' code
-(`benchmarks.paper.released`); "scaled" is the paper's baseline on standardised targets; "ours" are
-the settings that `Optimizer` takes by itself. In figures they are solid, dotted, dash-dotted and
-dashed; numbers in brackets count seeds. Methods of the paper take the arg max over the whole
-domain, also where it was evaluated before.
+names our own budget. "Paper" is what the paper states; "released" imitates the authors' code;
+"scaled" is the paper's baseline on standardised targets; "ours" are the settings that `Optimizer`
+takes by itself. In figures they are solid, dotted, dash-dotted and dashed; numbers in brackets
+count seeds. Methods of the paper take the arg max over the whole domain, also where it was
+evaluated before.
 """
 
 
@@ -215,8 +215,7 @@ def _figures(folder: Path, output: Path, known: Sequence[Record]) -> list[str]:
     else:
         parts.append("Not run yet.")
     for figure in FIGURES.values():
-        methods = (*figure.methods, *figure.ours)
-        own = [r for r in known if r["task"] == figure.task and r["method"] in methods]
+        own = [r for r in known if r["task"] == figure.task and r["method"] in figure.every]
         parts.append(f"\n## {figure.place}: {figure.title}\n")
         if not own:
             parts.append("Not run yet.")
@@ -248,7 +247,7 @@ def _ends(figure: Figure, own: Sequence[Record]) -> list[str]:
     columns += ["cumulative regret"] if regrets else []
     columns += ["seconds an ask"]
     lines = ["", _cells(columns), "|" + "---|" * len(columns)]
-    for method in (*figure.methods, *figure.ours):
+    for method in figure.every:
         runs = [r for r in own if r["method"] == method]
         if not runs:
             lines.append(_cells([label(method), "not run", *[""] * (len(columns) - 2)]))
@@ -279,7 +278,7 @@ def _beside_authors(figure: Figure, own: Sequence[Record]) -> list[str]:
              "",
              "| method | iteration | authors | here | difference |",
              "|---|---|---|---|---|"]  # fmt: skip
-    for method in (m for m in figure.methods if m in LUNAR):
+    for method in (m for m in figure.every if m in LUNAR):
         runs = [r for r in own if r["method"] == method and r["seed"] < AUTHORS_RUNS]
         if not runs:
             continue

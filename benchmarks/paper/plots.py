@@ -63,7 +63,7 @@ def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
     Our own configurations, if there are runs of them, stand in a panel of their own.
     """
     own = [r for r in records if r["task"] == figure.task]
-    panels = [figure.methods]
+    panels = [(*figure.methods, *figure.released)]
     if any(r["method"] in figure.ours for r in own):
         panels.append((figure.methods[0], *figure.ours))
     with plotting() as plt:

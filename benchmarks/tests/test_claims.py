@@ -149,14 +149,15 @@ def test_every_claim_compares_methods_that_a_figure_runs():
             for method in filter(None, (pair.first, pair.second)):
                 if pair.task != exploration.TASK:
                     figures = [f for f in FIGURES.values() if f.task == pair.task]
-                    assert any(method in (*f.methods, *f.ours) for f in figures), claim
+                    assert any(method in f.every for f in figures), claim
 
 
 def test_the_papers_curves_and_ours_are_apart():
     for figure in FIGURES.values():
-        papers = [parse_method(m).name for m in figure.methods]
-        assert all(name.endswith(("-paper", "-released")) for name in papers)
-        assert not any(name.endswith(("-paper", "-released")) for name in figure.ours)
+        endings = (("-paper", figure.methods), ("-released", figure.released))
+        for ending, methods in endings:
+            assert all(parse_method(m).name.endswith(ending) for m in methods)
+            assert not any(name.endswith(ending) for name in figure.ours)
 
 
 def test_rows_hold_effects_intervals_and_verdict():
@@ -243,7 +244,7 @@ def test_the_committed_runs_are_those_of_the_figures():
     known = [r for r in results(ROOT / COMMITTED) if r["task"] != exploration.TASK]
     for record in known:
         figures = [f for f in FIGURES.values() if f.task == record["task"]]
-        assert any(record["method"] in (*f.methods, *f.ours) for f in figures), record["method"]
+        assert any(record["method"] in f.every for f in figures), record["method"]
         assert record["iterations"] <= max(f.paper_iterations for f in figures)
         assert record["seed"] < max(f.seeds for f in figures)
 
