@@ -253,15 +253,19 @@ def untimed(record):
     return {k: v for k, v in record.items() if k not in ("ask_seconds", "asks")}
 
 
-@pytest.mark.parametrize("method", ["random@2", "linear-paper:1x8@3"])
-def test_an_extended_run_gives_the_record_of_an_unbroken_one(method, tmp_path):
-    for iterations in (2, 5):
+@pytest.mark.parametrize(
+    ("method", "short", "long"),
+    # The paper's GP fits its hyperparameters at 20 observations, four of which are starts.
+    [("random@2", 2, 5), ("linear-paper:1x8@3", 2, 5), ("gp-ts-paper", 18, 21)],
+)
+def test_an_extended_run_gives_the_record_of_an_unbroken_one(method, short, long, tmp_path):
+    for iterations in (short, long):
         run_all([Run("bowl", method, 0, iterations)], tmp_path, make, progress=False, extend=True)
-    run_all([Run("bowl", method, 0, 5)], tmp_path / "unbroken", make, progress=False)
-    (short, extended), (unbroken,) = records(tmp_path), records(tmp_path / "unbroken")
+    run_all([Run("bowl", method, 0, long)], tmp_path / "unbroken", make, progress=False)
+    (first, extended), (unbroken,) = records(tmp_path), records(tmp_path / "unbroken")
     assert untimed(extended) == untimed(unbroken)
-    assert extended["asks"] == 3  # the first two iterations were not asked for again
-    assert extended["values"][: len(short["values"])] == short["values"]
+    assert extended["asks"] == long - short  # the first iterations were not asked for again
+    assert extended["values"][: len(first["values"])] == first["values"]
 
 
 def test_a_longer_record_counts_for_a_shorter_run(tmp_path):
