@@ -16,7 +16,7 @@ from benchmarks.statistics import By, Compared, Comparison, Record, Verdict, com
 
 Kind = Literal["better", "tie", "little loss", "not zero"]
 
-SHARE = 0.3  # of the paper's iterations: if fewer were run, these are what is missing
+SHARE = 0.3  # of the paper's iterations: curves that are shorter say nothing about its claims
 _CONTROL = {"lunar": "3a", "pushing": "3b", "rover": "3c"}
 _NETWORKS = ("sto-paper", "linear-paper")
 
@@ -214,12 +214,8 @@ def _judged(pair: Pair, methods: Mapping[str, list[Record]]) -> Part:
         "little loss": score.no_great_loss,
         "not zero": score.not_zero,
     }[pair.kind]
-    verdict = judge()
-    if verdict == "not enough seeds" and pair.figure in FIGURES:
-        whole = FIGURES[pair.figure].paper_iterations
-        if score.upto < SHARE * whole:
-            verdict = "not enough iterations"
-    return Part(pair, score, end, verdict)
+    short = pair.figure in FIGURES and score.upto < SHARE * FIGURES[pair.figure].paper_iterations
+    return Part(pair, score, end, "not enough iterations" if short else judge())
 
 
 def _compared(pair: Pair, methods: Mapping[str, list[Record]]) -> Compared | None:

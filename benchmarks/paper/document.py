@@ -53,8 +53,9 @@ number of claims.
   the starting points, lies above {ZERO}, and *does not hold* if it lies below.
 - That one explores more is about the logarithm of the spread of 100 draws, by the first rule.
 - "In two of three tasks" *holds* if two comparisons do, and *does not hold* if two do not.
-- What is decided by none of these has *not enough iterations* if fewer than {SHARE:.0%} of the
-  paper's were run, and otherwise, or with fewer than three seeds, *not enough seeds*.
+- Where fewer than {SHARE:.0%} of the paper's iterations were run there are *not enough
+  iterations*, whatever the interval: at first all methods are level, since none has found
+  anything. What is undecided with more, or has fewer than three seeds, has *not enough seeds*.
 
 The paper's text states 500 iterations for the control tasks and none for the others: there, "of"
 names our own budget. "Paper" is what the paper states; "released" imitates the authors' code;

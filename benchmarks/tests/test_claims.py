@@ -21,12 +21,14 @@ from benchmarks.runner import append_record, records, results
 from benchmarks.tasks.problem import needs
 from benchmarks.tasks.registry import task
 
+SHAPE = [1 - math.exp(-i / 40) for i in range(150)]
+
 
 def fake(method, level, seed, task="rover"):
     """A run whose best value climbs from 0 towards a level, a little different by seed."""
-    values = [0.0] * 3 + [(level + 0.01 * (seed % 3)) * (1 - math.exp(-i / 3)) for i in range(12)]
+    values = [0.0] * 3 + [(level + 0.01 * (seed % 3)) * rise for rise in SHAPE]
     return {
-        "task": task, "method": method, "seed": seed, "iterations": 12, "starts": 3,
+        "task": task, "method": method, "seed": seed, "iterations": 150, "starts": 3,
         "values": values, "judged": level, "optimum": None, "data": "", "ask_seconds": 1.0,
     }  # fmt: skip
 
@@ -75,6 +77,12 @@ def test_what_is_missing_is_iterations_before_seeds():
     pair = "sto-paper", "gp-ts-paper"
     assert verdict(*pair, known=undecided(enough - 1)) == "not enough iterations"
     assert verdict(*pair, known=undecided(enough)) == "not enough seeds"
+
+
+def test_short_curves_decide_nothing_even_if_their_interval_is_clear():
+    short = [r | {"values": r["values"][: 3 + 149], "iterations": 149} for r in RECORDS]
+    for rival in ("gp-ts-paper", "gp-ucb-paper", "linear-paper"):
+        assert verdict("sto-paper", rival, known=short) == "not enough iterations"
 
 
 def test_other_methods_do_not_move_a_claim():
@@ -163,11 +171,11 @@ def test_the_papers_curves_and_ours_are_apart():
 def test_rows_hold_effects_intervals_and_verdict():
     rows = [p for r in table(findings(RECORDS)) for p in r["parts"] if p["task"] == "rover"]
     (row,) = [p for p in rows if (p["first"], p["second"]) == ("sto-paper", "gp-ts-paper")]
-    assert (row["seeds"], row["upto"]) == (6, 12)
+    assert (row["seeds"], row["upto"]) == (6, 150)
     # A run's score is its level over that of the better method, times the mean of its shape.
-    shape = [1 - math.exp(-i / 3) for i in range(12)]
-    assert row["difference"] == pytest.approx(0.7 * np.mean(shape) / (1.01 * shape[-1]), abs=1e-3)
-    assert row["end"] == pytest.approx(0.7 / (1.01 * shape[-1]), abs=1e-3)
+    width = 1.01 * SHAPE[-1]
+    assert row["difference"] == pytest.approx(0.7 * np.mean(SHAPE) / width, abs=1e-3)
+    assert row["end"] == pytest.approx(0.7 / width, abs=1e-3)
 
 
 @pytest.fixture
@@ -186,9 +194,9 @@ def test_the_page_shows_figures_beside_verdicts(folder, monkeypatch):
     head, _, rest = page.partition("## How the verdicts come about")
     assert f"**Verdicts on the paper's {len(PAPER)} claims:**" in head
     assert "| STO-BNTS beats every baseline on control tasks |" in head
-    assert "12 of 500 × 6" in head
+    assert "150 of 500 × 6" in head
     assert len(head.splitlines()) < 40  # one screen
-    assert "| STO-BNTS (paper) | 12 × 6 |" in rest
+    assert "| STO-BNTS (paper) | 150 × 6 |" in rest
     for link in re.findall(r"!\[.*?\]\((.*?)\)", page):
         assert (folder / link).exists(), link
         assert not Path(link).is_absolute()
