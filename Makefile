@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUICK ?=
+FIG ?= 1d
+OPTIONS ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-slow test-all test-oldest test-integrations test-experiments audit lint docs \
-	build bench-draws bench-start bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
+	build figure bench-draws bench-start bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
 	bench-initial bench-scale bench-failures stress clean
 
 help:
@@ -31,7 +33,8 @@ help:
 	@echo "make bench-failures what failed evaluations cost, told or dropped (1 h)"
 	@echo "make bench-initial how many points should come before the model (1 h)"
 	@echo "make bench-scale  time and memory of large problems, beside Optuna and BoTorch (25 min)"
-	@echo "make bench-paper  run the paper's experiments and judge its claims (hours)"
+	@echo "make bench-paper  run the paper's experiments and judge its claims (days)"
+	@echo "make figure FIG=2a  run one figure of the paper anew, draw it and judge its claims"
 	@echo "make bench-compare compare with Optuna, BoTorch and SMAC (hours); bench-compare-quick"
 
 # One stamp file for each set of extras; a changed pyproject.toml installs again.
@@ -118,6 +121,10 @@ bench-failures: $(VENV)/.installed-bench
 
 bench-scale: $(VENV)/.installed-rivals
 	$(BIN)/python -m benchmarks.scale $(if $(QUICK),--quick)
+
+# Such as FIG=3c OPTIONS="--iterations 50 --seeds 5"; without options as the figure is documented.
+figure: $(VENV)/.installed-tasks
+	$(BIN)/python -m benchmarks run $(FIG) --paper-only --workers 2 $(OPTIONS)
 
 bench-paper: $(VENV)/.installed-tasks
 	$(BIN)/python -m benchmarks run $(if $(QUICK),3c --quick --folder build/bench-paper,all \

@@ -13,7 +13,7 @@ from benchmarks.compare.command import add_arguments as add_compare_arguments
 from benchmarks.early.command import add_arguments as add_early_arguments
 from benchmarks.methods import parse_method
 from benchmarks.paper import exploration
-from benchmarks.paper.claims import findings, table
+from benchmarks.paper.claims import OURS, PAPER, findings, table
 from benchmarks.paper.document import write_document
 from benchmarks.paper.figures import FIGURES, Figure, figure
 from benchmarks.paper.plots import draw, draw_exploration
@@ -24,7 +24,7 @@ from benchmarks.tasks.registry import TASKS, task
 
 FOLDER, QUICK_FOLDER = Path("build/bench"), Path("build/bench-quick")
 _QUICK_METHODS, _QUICK_ITERATIONS, _QUICK_DRAWS = 4, 1, 10
-_DRAWS, _EXPLORATION_SEEDS = 100, 10
+_DRAWS, _EXPLORATION_SEEDS = 100, 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = commands.add_parser(
         "run",
         help="run a figure of the paper, a task, or everything; draw it and judge its claims",
-        epilog="Example: python -m benchmarks run 3c --seeds 10 --iterations 50 --workers 2",
+        epilog="Example: python -m benchmarks run 3c --seeds 10 --iterations 50 --workers 2. "
+        "The same command goes on with a run that was stopped; more iterations prolong one that "
+        "has ended.",
     )
     run.add_argument("what", help="a figure (1abc, 1d, 2a, ...), a task, or all")
     _add_run_options(run)
@@ -56,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     claims = commands.add_parser("claims", help="judge the paper's claims by the results")
     _add_folder(claims)
     claims.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    claims.add_argument(
+        "--ours", action="store_true", help="those against baselines that are not the paper's"
+    )
     claims.set_defaults(act=_claims)
     compare = commands.add_parser(
         "compare",
@@ -84,6 +89,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=_positive, help="how many, from 0 on")
     parser.add_argument("--iterations", type=_positive, help="after the starting points")
     parser.add_argument("--paper", action="store_true", help="as many iterations as the paper")
+    parser.add_argument("--paper-only", action="store_true", help="only the paper's own curves")
     parser.add_argument("--workers", type=_positive, default=1, help="processes (default 1)")
     quick = f"four methods, one seed, one iteration, in {QUICK_FOLDER}: does it run?"
     parser.add_argument("--quick", action="store_true", help=quick)
@@ -108,13 +114,16 @@ def _reproduce(options: argparse.Namespace) -> None:
     _plot(options)
     folder = _folder(options)
     known = results(folder)
-    found = findings(known)
-    rows = table(found)
-    _print_rows([row for row in rows if options.what in (row["figure"], row["task"], "all")])
+    rows = table(findings(known))
+    _print_rows([row for row in rows if options.what in _names(row)])
     if options.document is not None:
         write_document(folder, options.document)
-    verdicts = Counter(finding.verdict for finding in found)
+    verdicts = Counter(row["verdict"] for row in rows)
     print(json.dumps({"runs": len(known), "verdicts": verdicts, "quick": options.quick}))
+
+
+def _names(row: dict[str, Any]) -> set[str]:
+    return {"all", *(part[name] for part in row["parts"] for name in ("figure", "task"))}
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -136,6 +145,7 @@ def _run(options: argparse.Namespace) -> None:
                 _unjudged_task if options.quick else task,
                 workers=options.workers,
                 progress=not options.no_progress,
+                extend=True,
             )
         except MissingPackageError as error:
             left_out.append(str(error))
@@ -144,17 +154,22 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _chosen_runs(options: argparse.Namespace) -> list[Run]:
-    methods = (
-        None if options.methods is None else [_named(m, options.batch) for m in options.methods]
-    )
-    runs = []
-    for one in _figures(options.what):
+    """Return the runs that are meant: the paper's curves, the authors' code, then ours."""
+    figures, runs = _figures(options.what), []
+    if options.methods is not None:
+        chosen = [(one, options.methods) for one in figures]
+    else:
+        end = _QUICK_METHODS if options.quick else None
+        chosen = [(one, one.methods[:end]) for one in figures]
+        if not options.quick:
+            chosen += [(one, one.released) for one in figures]
+        if not (options.quick or options.paper_only):
+            chosen += [(one, one.ours) for one in figures]
+    for one, methods in chosen:
         usual = one.paper_iterations if options.paper else one.iterations
         iterations = options.iterations or (_QUICK_ITERATIONS if options.quick else usual)
         seeds = options.seeds or (1 if options.quick else one.seeds)
-        some = one.methods[:_QUICK_METHODS] if options.quick else one.methods
-        chosen = methods or [_named(method, options.batch) for method in some]
-        runs += one.runs(iterations, range(seeds), chosen)
+        runs += one.runs(iterations, range(seeds), [_named(m, options.batch) for m in methods])
     return runs
 
 
@@ -171,7 +186,12 @@ def _figures(what: str) -> list[Figure]:
     if what not in TASKS:
         return [figure(what)]
     found = [f for f in FIGURES.values() if f.task == what]
-    return found or [Figure(what, what, what, ("auto", "random"), 50, 50, 10)]
+    return found or [_own_figure(what, ("auto", "random"))]
+
+
+def _own_figure(name: str, methods: tuple[str, ...]) -> Figure:
+    """Return a figure that the paper does not have."""
+    return Figure(name, "", name, name, methods, 50, 50, 10, (), "simple regret")
 
 
 def _unjudged_task(name: str, seed: int) -> Problem:
@@ -196,11 +216,12 @@ def _figure_of(name: str, known: Sequence[Record]) -> Figure:
     if name not in TASKS:
         return figure(name)
     methods = tuple(dict.fromkeys(r["method"] for r in known if r["task"] == name))
-    return Figure(name, name, name, methods, 0, 0, 0)
+    return _own_figure(name, methods)
 
 
 def _claims(options: argparse.Namespace) -> None:
-    rows = table(findings(results(_folder(options))))
+    claims = OURS if options.ours else PAPER
+    rows = table(findings(results(_folder(options)), claims))
     if options.json:
         print(json.dumps(rows, allow_nan=False))
     else:
@@ -209,18 +230,21 @@ def _claims(options: argparse.Namespace) -> None:
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
-        where = f"{row['verdict']:>16}  {row['figure']:<13} {row['task']:<11}"
-        numbers = ""
-        if "seeds" in row:
-            low, high = row["interval"]
-            numbers = f": {row['difference']:+} [{low}, {high}], {row['seeds']} seeds"
-        print(f"{where} {row['claim']}{numbers}")
+        print(f"{row['verdict']:>21}  {row['claim']} ({row['place']})")
+        for part in row["parts"]:
+            against = f" - {part['second']}" if part["second"] else ""
+            numbers = ""
+            if "seeds" in part:
+                low, high = part["interval"]
+                numbers = f": {part['difference']:+} [{low}, {high}], at the end {part['end']:+}, "
+                numbers += f"{part['upto']} {part['by']}s, {part['seeds']} seeds"
+            print(f"{'':23}{part['task']}: {part['first']}{against}{numbers}")
 
 
 def _list(_: argparse.Namespace) -> None:
     print("1abc           exploration  Acquisition functions where nothing was observed")
     for one in FIGURES.values():
-        print(f"{one.name:<14} {one.task:<12} {one.title} ({len(one.methods)} methods)")
+        print(f"{one.name:<14} {one.task:<12} {one.title} ({len(one.every)} methods)")
     print("tasks:", ", ".join(TASKS))
 
 

@@ -2,10 +2,14 @@
 
 Notation:
     starts       evaluations before the first iteration
-    best         the largest value observed so far
-    score        the mean of `best` over the iterations, on a scale where 0 is what the starts
-                 gave and 1 the best value any run of the task has seen; measured from the optimum
-                 where it is known, since the runs of a task may be of different functions
+    best         the largest value so far: noise-free where the record knows it, else observed
+    score        the mean of `best` over the iterations: how high a curve lies
+    end          `best` after the last iteration that both methods have, judged anew where the
+                 record knows it: where a curve ends
+
+Two methods are compared on a scale of their own: 0 is what the starts gave, on average, and 1
+the average end of the better of the two. Other methods on the task do not move it. Values are
+measured from the optimum where it is known, since runs of a task may be of different functions.
 """
 
 import math
@@ -16,10 +20,12 @@ from typing import Any, Literal
 import numpy as np
 
 Record = Mapping[str, Any]
-Verdict = Literal["holds", "does not hold", "not enough seeds", "not run"]
+Verdict = Literal["holds", "does not hold", "not enough seeds", "not enough iterations", "not run"]
+By = Literal["iteration", "evaluation"]
 
 SMALL = 0.05  # share of the whole improvement: what is surely less of an advantage counts as none
 EQUAL = 0.10  # and a difference that is surely less as a tie
+ZERO = 0.01  # share of the regret of the starts that counts as none
 _CONFIDENCE = 0.95
 _FEWEST_SEEDS = 3
 _MOST_PLACES = 6  # behind the point; smaller numbers get an exponent
@@ -87,12 +93,6 @@ class Scale:
     start: float
     top: float
 
-    @classmethod
-    def of(cls, records: Sequence[Record]) -> "Scale":
-        """Take the scale from all runs of a task."""
-        curves = [above_optimum(best_by_evaluation(r), r) for r in records]
-        return cls(float(np.mean([c[0] for c in curves])), max(float(c[-1]) for c in curves))
-
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Bring values to the scale."""
         width = self.top - self.start
@@ -111,7 +111,7 @@ class Comparison:
     upto: int = 0  # iterations (or evaluations) that were compared
 
     @classmethod
-    def of(cls, differences: Sequence[float]) -> "Comparison":
+    def of(cls, differences: Sequence[float] | np.ndarray) -> "Comparison":
         """Compare by differences, one a seed, with Student's interval."""
         from scipy import stats  # here, because importing it takes long
 
@@ -141,6 +141,14 @@ class Comparison:
         different = self.low > EQUAL or self.high < -EQUAL
         return "does not hold" if different else "not enough seeds"
 
+    def not_zero(self) -> Verdict:
+        """Judge the claim that a regret, as a share of that of the starts, stays above zero."""
+        if self.seeds < _FEWEST_SEEDS:
+            return "not enough seeds"
+        if self.low > ZERO:
+            return "holds"
+        return "does not hold" if self.high < ZERO else "not enough seeds"
+
     def no_great_loss(self) -> Verdict:
         """Judge the claim that the difference, if negative, is small."""
         if self.seeds < _FEWEST_SEEDS:
@@ -150,31 +158,61 @@ class Comparison:
         return "does not hold" if self.high < -EQUAL else "not enough seeds"
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Two methods compared by the height of their curves, and by where these end."""
+
+    score: Comparison
+    end: Comparison
+
+
 def compare(
-    first: Sequence[Record],
-    second: Sequence[Record],
-    scale: Scale,
-    *,
-    by: Literal["iteration", "evaluation"] = "iteration",
-) -> Comparison | None:
+    first: Sequence[Record], second: Sequence[Record], *, by: By = "iteration"
+) -> Compared | None:
     """Compare two methods over the seeds both have, as far as both go; None if there are none."""
-    one, two = ({r["seed"]: r for r in runs} for runs in (first, second))
+    one, two = ({r["seed"]: noise_free(r) for r in runs} for runs in (first, second))
     seeds = sorted(one.keys() & two.keys())
     if not seeds:
         return None
-    upto = min(_length(r, by) for runs in (one, two) for s, r in runs.items() if s in seeds)
-    differences = [
-        _score(one[s], scale, by, upto) - _score(two[s], scale, by, upto) for s in seeds
-    ]
-    return replace(Comparison.of(differences), upto=upto)
+    runs = [[one[s] for s in seeds], [two[s] for s in seeds]]
+    upto = min(length(r, by) for side in runs for r in side)
+    curves = np.array([[_curve(r, by, upto) for r in side] for side in runs])
+    scale = Scale(float(curves[:, :, 0].mean()), float(curves[:, :, -1].mean(axis=1).max()))
+    scores = scale(curves[:, :, 1:]).mean(axis=2)
+    ends = scale(_ends(runs, curves, by, upto))
+    score, end = (replace(Comparison.of(z[0] - z[1]), upto=upto) for z in (scores, ends))
+    return Compared(score, end)
 
 
-def _length(record: Record, by: str) -> int:
+def regret_left(records: Sequence[Record]) -> Comparison:
+    """Return the regret at the end as a share of that of the starts: a mean with its interval."""
+    runs = [noise_free(r) for r in records]
+    upto = min(length(r) for r in runs)
+    curves = np.array([_curve(r, "iteration", upto) for r in runs])
+    return replace(Comparison.of(curves[:, -1] / curves[:, 0].mean()), upto=upto)
+
+
+def noise_free(record: Record) -> Record:
+    """Return a record with the noise-free values, where it has them, in place of the observed."""
+    return {**record, "values": record["truth"]} if "truth" in record else record
+
+
+def length(record: Record, by: By = "iteration") -> int:
+    """Return how many iterations or evaluations a run has after the starts."""
     return int(record["iterations"]) * (1 if by == "iteration" else batch_of(record))
 
 
-def _score(record: Record, scale: Scale, by: str, upto: int) -> float:
-    """Return the mean of the best value over the first steps, on the scale of scores."""
+def _curve(record: Record, by: By, upto: int) -> np.ndarray:
+    """Return the best value after the starts and after each of the first steps."""
     curve = best_by_iteration(record) if by == "iteration" else best_by_evaluation(record)
-    steps = np.minimum(np.arange(1, upto + 1), len(curve) - 1)
-    return float(scale(above_optimum(curve[steps], record)).mean())
+    return above_optimum(curve[np.minimum(np.arange(upto + 1), len(curve) - 1)], record)
+
+
+def _ends(runs: list[list[Record]], curves: np.ndarray, by: By, upto: int) -> np.ndarray:
+    """Return the last values, judged anew where all runs end here and have been judged."""
+    flat = [record for side in runs for record in side]
+    judged = [r.get("judged") for r in flat]
+    if any("truth" in r or length(r, by) != upto for r in flat) or None in judged:
+        return curves[:, :, -1]
+    values = [above_optimum(np.array(j), r) for j, r in zip(judged, flat, strict=True)]
+    return np.reshape(values, curves.shape[:2])

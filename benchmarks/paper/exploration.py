@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.methods import parse_method
-from benchmarks.runner import append_record, records
+from benchmarks.runner import append_record, commit, records
 from benchmarks.tasks.synthetic import draw, grid
 from thomax.keys import make_keys
 from thomax.model.data import Data
@@ -52,7 +52,6 @@ def measure(folder: Path, seeds: Sequence[int], count: int = 100) -> None:
         for method in METHODS:
             if (method, seed, count) not in known:
                 value = math.log(spread(draws(method, seed, count)))
-                record = {"task": TASK, "method": method, "seed": seed, "iterations": count}
-                append_record(
-                    folder / f"{TASK}.jsonl", {**record, "log_spread": float(f"{value:.6g}")}
-                )
+                record = {"task": TASK, "method": method, "seed": seed, "iterations": count,
+                          "log_spread": float(f"{value:.6g}"), "commit": commit()}  # fmt: skip
+                append_record(folder / f"{TASK}.jsonl", record)

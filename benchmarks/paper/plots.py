@@ -1,4 +1,4 @@
-"""Draw a figure of the paper from records: best value by iteration, and by evaluation."""
+"""Draw a figure of the paper from records: its curves, and beside them those of ours."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,15 @@ import numpy as np
 
 from benchmarks.methods import ABLATIONS
 from benchmarks.paper import exploration
-from benchmarks.paper.figures import Figure
+from benchmarks.paper.authors import ITERATIONS, LUNAR
+from benchmarks.paper.figures import Figure, Quantity
 from benchmarks.statistics import (
     Record,
     above_optimum,
     best_by_evaluation,
     best_by_iteration,
     mean_and_error,
+    noise_free,
 )
 from benchmarks.tasks import synthetic
 
@@ -56,32 +58,49 @@ def label(method: str) -> str:
 
 
 def draw(figure: Figure, records: Sequence[Record], path: Path) -> None:
-    """Write the figure: mean and standard error over seeds, regret where the optimum is known."""
-    own = [r for r in records if r["task"] == figure.task and r["method"] in figure.methods]
-    regret = any(r["optimum"] is not None for r in own)
+    """Write the figure as the paper has it: mean and standard error over seeds by iteration.
+
+    Our own configurations, if there are runs of them, stand in a panel of their own.
+    """
+    own = [r for r in records if r["task"] == figure.task]
+    panels = [(*figure.methods, *figure.released)]
+    if any(r["method"] in figure.ours for r in own):
+        panels.append((figure.methods[0], *figure.ours))
     with plotting() as plt:
-        fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
-        for axis, curve, unit in zip(
-            axes,
-            (best_by_iteration, best_by_evaluation),
-            ("iterations", "evaluations"),
-            strict=True,
-        ):
-            for i, method in enumerate(figure.methods):
-                curves = [shown(curve(r), r) for r in own if r["method"] == method]
+        width = 5.4 * len(panels)
+        fig, axes = plt.subplots(
+            1, len(panels), figsize=(width, 5.6), sharey=True, squeeze=False, layout="constrained"
+        )
+        titles = (figure.title, f"{figure.title}: our configurations")
+        for axis, title, methods in zip(axes[0], titles, panels, strict=False):
+            for i, method in enumerate(methods):
+                curves = [shown(r, figure) for r in own if r["method"] == method]
                 if curves:
                     _line(axis, curves, method, i)
-            axis.set(xlabel=f"{unit} after the starting points", title=figure.title)
+                    _authors(axis, figure, method, i)
+            axis.set(xlabel=f"{figure.by}s after the starting points", title=title)
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)
-        axes[0].set_ylabel("regret of the best observed" if regret else "best observed")
-        axes[1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+            axis.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2,
+                        frameon=False)  # fmt: skip
+        axes[0, 0].set_ylabel(quantity(figure.quantity, own))
         save(fig, path)
 
 
-def shown(curve: np.ndarray, record: Record) -> np.ndarray:
-    """Return a run's regret where its own optimum is known, and its values elsewhere."""
-    return curve if record["optimum"] is None else -above_optimum(curve, record)
+def quantity(name: Quantity, records: Sequence[Record]) -> str:
+    """Return what is shown of runs: regret only where the optimum is known."""
+    regret = name == "simple regret" and any(r["optimum"] is not None for r in records)
+    return name if regret or name == "validation error" else "best observed"
+
+
+def shown(record: Record, figure: Figure) -> np.ndarray:
+    """Return a run's curve in the figure: noise-free regret, validation error, or best value."""
+    by = best_by_iteration if figure.by == "iteration" else best_by_evaluation
+    if figure.quantity == "validation error":
+        return 1 - by(record)
+    if figure.quantity == "simple regret" and record["optimum"] is not None:
+        return -above_optimum(by(noise_free(record)), record)
+    return by(record)
 
 
 def _line(axis: Any, curves: list[np.ndarray], method: str, i: int) -> None:
@@ -92,6 +111,18 @@ def _line(axis: Any, curves: list[np.ndarray], method: str, i: int) -> None:
     colour = _COLOURS[i % len(_COLOURS)]
     axis.plot(steps, mean, style, color=colour, lw=1.6, label=f"{label(method)} [{len(curves)}]")
     axis.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.12, lw=0)
+
+
+def _authors(axis: Any, figure: Figure, method: str, i: int) -> None:
+    """Mark the authors' own runs, as far as they were run here, in the colour of ours."""
+    is_theirs = figure.task == "lunar" and figure.by == "iteration" and method in LUNAR
+    if is_theirs and "released" not in method:
+        reached = axis.lines[-1].get_xdata()[-1]
+        points = [(n, *at) for n, at in zip(ITERATIONS, LUNAR[method], strict=True)]
+        points = [point for point in points if point[0] <= reached]
+        if points:
+            x, mean, error = np.transpose(points)
+            axis.errorbar(x, mean, error, fmt="s", ms=4, capsize=2, lw=1, color=_COLOURS[i])
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmarks import command
 from benchmarks.command import main
 from benchmarks.methods import parse_method
 from benchmarks.paper import document, exploration
-from benchmarks.paper.claims import CLAIMS, findings, table
+from benchmarks.paper.claims import OURS, PAPER, SHARE, findings, table
 from benchmarks.paper.document import write_document
 from benchmarks.paper.figures import FIGURES
 from benchmarks.paper.plots import draw, draw_exploration, label, shown
@@ -20,12 +21,14 @@ from benchmarks.runner import append_record, records, results
 from benchmarks.tasks.problem import needs
 from benchmarks.tasks.registry import task
 
+SHAPE = [1 - math.exp(-i / 40) for i in range(150)]
+
 
 def fake(method, level, seed, task="rover"):
     """A run whose best value climbs from 0 towards a level, a little different by seed."""
-    values = [0.0] * 3 + [(level + 0.01 * (seed % 3)) * (1 - math.exp(-i / 3)) for i in range(12)]
+    values = [0.0] * 3 + [(level + 0.01 * (seed % 3)) * rise for rise in SHAPE]
     return {
-        "task": task, "method": method, "seed": seed, "iterations": 12, "starts": 3,
+        "task": task, "method": method, "seed": seed, "iterations": 150, "starts": 3,
         "values": values, "judged": level, "optimum": None, "data": "", "ask_seconds": 1.0,
     }  # fmt: skip
 
@@ -34,42 +37,145 @@ LEVELS = {"sto-paper": 1.0, "linear-paper": 1.0, "gp-ts-paper": 0.3, "gp-ucb-pap
 RECORDS = [fake(m, level, seed) for m, level in LEVELS.items() for seed in range(6)]
 
 
-def verdict(statement, task="rover"):
+def found_for(first, second, known=RECORDS, task="rover", claims=PAPER):
     (found,) = [
-        f for f in findings(RECORDS) if f.claim.statement == statement and f.claim.task == task
+        (finding, part)
+        for finding in findings(known, claims)
+        for part in finding.parts
+        if (part.pair.task, part.pair.first, part.pair.second) == (task, first, second)
+        and part.pair.by == "iteration"
     ]
-    return found.verdict
+    return found
+
+
+def verdict(*names, **options):
+    return found_for(*names, **options)[0].verdict
 
 
 def test_verdicts_follow_the_records():
-    assert verdict("STO-BNTS beats the paper's gp-ts") == "holds"
-    assert verdict("STO-BNTS beats the paper's gp-ucb") == "does not hold"
-    assert verdict("STO-BNTS and Linear are level on control tasks") == "holds"
-    assert verdict("STO-BNTS beats our gp-ts") == "not run"
-    assert verdict("STO-BNTS beats the paper's gp-ts", "pushing") == "not run"
+    assert verdict("sto-paper", "gp-ts-paper") == "holds"
+    assert verdict("sto-paper", "gp-ucb-paper") == "does not hold"
+    assert verdict("linear-paper", "gp-ucb-paper") == "does not hold"
+    assert verdict("sto-paper", "linear-paper") == "holds"  # they are level
+    assert verdict("sto-paper", "neural-ts-paper") == "not run"
+    assert verdict("sto-paper", "gp-ts", claims=OURS) == "not run"
+    assert verdict("sto-paper", "gp-ts-paper", task="pushing") == "not run"
+
+
+def undecided(iterations):
+    """Six seeds of each of two methods, now one better and now the other."""
+    runs = []
+    for seed in range(6):
+        for method, level in (("sto-paper", 1.0), ("gp-ts-paper", 0.5 + seed % 2)):
+            values = [0.0] * 3 + [level] * iterations
+            runs.append(fake(method, 1.0, seed) | {"values": values, "iterations": iterations})
+    return runs
+
+
+def test_what_is_missing_is_iterations_before_seeds():
+    enough = math.ceil(SHARE * FIGURES["3c"].paper_iterations)
+    pair = "sto-paper", "gp-ts-paper"
+    assert verdict(*pair, known=undecided(enough - 1)) == "not enough iterations"
+    assert verdict(*pair, known=undecided(enough)) == "not enough seeds"
+
+
+def test_short_curves_decide_nothing_even_if_their_interval_is_clear():
+    short = [r | {"values": r["values"][: 3 + 149], "iterations": 149} for r in RECORDS]
+    for rival in ("gp-ts-paper", "gp-ucb-paper", "linear-paper"):
+        assert verdict("sto-paper", rival, known=short) == "not enough iterations"
+
+
+def test_other_methods_do_not_move_a_claim():
+    few = [r for r in RECORDS if r["method"] in ("sto-paper", "gp-ts-paper")]
+    names = "sto-paper", "gp-ts-paper"
+    assert found_for(*names, known=few)[1] == found_for(*names)[1]
+
+
+def test_the_paper_states_83_claims_each_in_a_place():
+    counts = Counter(claim.place.partition(",")[0] for claim in PAPER)
+    assert counts == {
+        "Section 5.1": 9, "Section 5.2": 22, "Section 5.3": 36, "Section 5.4": 8,
+        "Appendix F.3": 6, "Appendix F.4": 2,
+    }  # fmt: skip
+    assert len({claim.pairs for claim in PAPER}) == len(PAPER) == 83
+    for claim in (*PAPER, *OURS):
+        assert re.search(r", Figures? \d", claim.place), claim
+    for claim in PAPER:  # the paper has neither our settings nor standardised targets
+        for pair in claim.pairs:
+            for method in filter(None, (pair.first, pair.second)):
+                assert parse_method(method).name.endswith("-paper"), claim
+
+
+def test_our_claims_are_about_baselines_that_are_not_the_papers():
+    assert len(OURS) == 30
+    for claim in OURS:
+        (pair,) = claim.pairs
+        assert not parse_method(pair.second).name.endswith("-paper")
+
+
+def architectures(forest, boosting, convnet):
+    """Runs in which a network of one layer is worse by so much on three tasks."""
+    runs = []
+    for name, loss in (("forest", forest), ("boosting", boosting), ("convnet", convnet)):
+        if loss is not None:
+            for method, level in (("sto-paper", 1.0), ("sto-paper:1x512", 1.0 - loss)):
+                runs += [fake(method, level, seed, name) for seed in range(4)]
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ((0.5, 0.5, -0.5), "holds"),
+        ((0.5, None, 0.5), "holds"),
+        ((0.5, -0.5, -0.5), "does not hold"),
+        ((0.5, -0.5, None), "not run"),
+    ],
+)
+def test_two_of_three_is_one_claim(losses, expected):
+    (found,) = [f for f in findings(architectures(*losses)) if "1x512" in f.claim.statement]
+    assert len(found.parts) == 3
+    assert found.verdict == expected
+
+
+def test_a_method_that_gets_stuck_does_not_reach_zero():
+    def regrets(left):
+        runs = [fake("ensemble-paper:8x64", 1.0, seed, "synthetic") for seed in range(30)]
+        for run in runs:
+            end = 1 - left * (run["seed"] % 3 == 0)
+            run |= {"values": [0.0] * 3 + [end] * 50, "optimum": 1.0, "iterations": 50}
+        return runs
+
+    names = {"task": "synthetic"}
+    assert verdict("ensemble-paper:8x64", "", known=regrets(0.9), **names) == "holds"
+    assert verdict("ensemble-paper:8x64", "", known=regrets(0.001), **names) == "does not hold"
 
 
 def test_every_claim_compares_methods_that_a_figure_runs():
-    for claim in CLAIMS:
-        for method in (claim.first, claim.second):
-            assert parse_method(method)
-            if claim.task != exploration.TASK:
-                tasks = [f for f in FIGURES.values() if f.task == claim.task]
-                assert any(method in f.methods for f in tasks), claim
+    for claim in (*PAPER, *OURS):
+        for pair in claim.pairs:
+            for method in filter(None, (pair.first, pair.second)):
+                if pair.task != exploration.TASK:
+                    figures = [f for f in FIGURES.values() if f.task == pair.task]
+                    assert any(method in f.every for f in figures), claim
 
 
-def test_every_claim_names_a_figure():
-    assert {claim.where for claim in CLAIMS} <= {"1abc", *FIGURES}
+def test_the_papers_curves_and_ours_are_apart():
+    for figure in FIGURES.values():
+        endings = (("-paper", figure.methods), ("-released", figure.released))
+        for ending, methods in endings:
+            assert all(parse_method(m).name.endswith(ending) for m in methods)
+            assert not any(name.endswith(ending) for name in figure.ours)
 
 
-def test_rows_hold_effect_interval_and_verdict():
-    rows = [r for r in table(findings(RECORDS)) if r["task"] == "rover"]
-    (row,) = [r for r in rows if r["second"] == "gp-ts-paper"]
-    assert (row["seeds"], row["upto"]) == (6, 12)
-    # A run's score is its level over the highest level seen, times the same mean of its shape.
-    shape = np.mean([1 - math.exp(-i / 3) for i in range(12)])
-    top = (2.0 + 0.02) * (1 - math.exp(-11 / 3))
-    assert row["difference"] == pytest.approx(0.7 * shape / top, abs=2e-3)
+def test_rows_hold_effects_intervals_and_verdict():
+    rows = [p for r in table(findings(RECORDS)) for p in r["parts"] if p["task"] == "rover"]
+    (row,) = [p for p in rows if (p["first"], p["second"]) == ("sto-paper", "gp-ts-paper")]
+    assert (row["seeds"], row["upto"]) == (6, 150)
+    # A run's score is its level over that of the better method, times the mean of its shape.
+    width = 1.01 * SHAPE[-1]
+    assert row["difference"] == pytest.approx(0.7 * np.mean(SHAPE) / width, abs=1e-3)
+    assert row["end"] == pytest.approx(0.7 / width, abs=1e-3)
 
 
 @pytest.fixture
@@ -85,7 +191,12 @@ def test_the_page_shows_figures_beside_verdicts(folder, monkeypatch):
     page = (folder / "page.md").read_text()
     assert "**holds**" in page
     assert "**does not hold**" in page
-    assert "12 of the paper's 500 iterations after 3 starting points, 6 seeds." in page
+    head, _, rest = page.partition("## How the verdicts come about")
+    assert f"**Verdicts on the paper's {len(PAPER)} claims:**" in head
+    assert "| STO-BNTS beats every baseline on control tasks |" in head
+    assert "150 of 500 × 6" in head
+    assert len(head.splitlines()) < 40  # one screen
+    assert "| STO-BNTS (paper) | 150 × 6 |" in rest
     for link in re.findall(r"!\[.*?\]\((.*?)\)", page):
         assert (folder / link).exists(), link
         assert not Path(link).is_absolute()
@@ -101,8 +212,26 @@ def test_the_lander_stands_beside_the_authors_runs(tmp_path, monkeypatch):
                                                        "iterations": 20})  # fmt: skip
     write_document(tmp_path, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
-    assert "| STO-BNTS (paper) | 20 | 92.8 ± 37.8 | 90.5 ± 0.5 |" in page
-    assert "| 50 |" not in page
+    apart = (90.5 - 92.8) / math.hypot(42.3, 0.5)
+    assert f"| STO-BNTS (paper) | 20 | 92.8 ± 42.3 | 90.5 ± 0.5 | {apart:+.1f} |" in page
+    assert "| STO-BNTS (paper) | 50 |" not in page
+
+
+def test_the_page_says_which_code_made_the_runs_and_where_settings_differ(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for seed, digest in ((6, "aa"), (7, "bb")):
+        run = fake("linear-paper@4", 1.0, seed) | {"commit": "abc", "settings": digest}
+        append_record(folder / "rover.jsonl", run)
+    page = document.page(folder, folder / "page.md")
+    assert "made by the code of abc. Not all runs have the same settings:" in page
+    assert page.rstrip().endswith("settings: STO-BNTS-Linear (paper), B=4 on rover.")
+
+
+def test_a_page_without_runs_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = document.page(tmp_path, tmp_path / "page.md")
+    assert f"{len(PAPER)} not run." in page
+    assert page.count("Not run yet.") == 1 + len(FIGURES)
 
 
 ROOT = Path(__file__).parents[2]
@@ -119,18 +248,30 @@ def test_the_committed_page_is_that_of_the_committed_results(monkeypatch):
         assert (output.parent / link).exists(), link
 
 
-def test_without_options_a_figure_runs_what_is_committed():
-    known = results(ROOT / COMMITTED)
-    for figure in FIGURES.values():
-        own = [r for r in known if r["task"] == figure.task and r["method"] in figure.methods]
-        assert {r["iterations"] for r in own} <= {figure.iterations}, figure.name
-        assert {r["seed"] for r in own} <= {*range(figure.seeds)}, figure.name
+def test_the_committed_runs_are_those_of_the_figures():
+    known = [r for r in results(ROOT / COMMITTED) if r["task"] != exploration.TASK]
+    for record in known:
+        figures = [f for f in FIGURES.values() if f.task == record["task"]]
+        assert any(record["method"] in f.every for f in figures), record["method"]
+        assert record["iterations"] <= max(f.paper_iterations for f in figures)
+        assert record["seed"] < max(f.seeds for f in figures)
 
 
-def test_regret_is_measured_from_each_runs_own_optimum():
-    curve = np.array([1.0, 2.0])
-    np.testing.assert_array_equal(shown(curve, {"optimum": 3.0}), [2.0, 1.0])
-    np.testing.assert_array_equal(shown(curve, {"optimum": None}), curve)
+def test_the_committed_regrets_of_functions_are_not_negative():
+    for record in results(ROOT / COMMITTED):
+        if record["task"] == "synthetic":
+            assert (shown(record, FIGURES["1d"]) > -1e-6).all(), record["method"]
+
+
+def test_figures_show_what_the_paper_shows():
+    run = {"values": [1.0, 2.5], "truth": [0.5, 2.0], "starts": 1, "iterations": 1,
+           "method": "random"}  # fmt: skip
+    for name, optimum, curve in (
+        ("1d", 3.0, [2.5, 1.0]), ("2a", 3.0, [0.0, -1.5]), ("3b", 3.0, [1.0, 2.5]),
+        ("3c", None, [1.0, 2.5]),
+    ):  # fmt: skip
+        found = shown(run | {"optimum": optimum}, FIGURES[name])
+        np.testing.assert_array_equal(found, curve, err_msg=name)
 
 
 def test_a_figure_is_the_same_whenever_drawn_and_names_its_lines(tmp_path):
@@ -140,8 +281,14 @@ def test_a_figure_is_the_same_whenever_drawn_and_names_its_lines(tmp_path):
     assert text == (tmp_path / "two.svg").read_text()
     assert "GP-UCB (paper) [6]" in text
     assert "best observed" in text
-    draw(FIGURES["3c"], [r | {"optimum": 3.0} for r in RECORDS], tmp_path / "regret.svg")
-    assert "regret of the best observed" in (tmp_path / "regret.svg").read_text()
+    synthetic = [fake("sto-paper:8x64", 1.0, s, "synthetic") | {"optimum": 3.0} for s in (0, 1)]
+    draw(FIGURES["1d"], synthetic, tmp_path / "regret.svg")
+    assert "simple regret" in (tmp_path / "regret.svg").read_text()
+    lander = [fake("sto-paper", 1.0, s, "lunar") | {"iterations": 50} for s in (0, 1)]
+    draw(FIGURES["3a"], [*lander, *(r | {"method": "gp-ts"} for r in lander)], tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert "GP-TS (ours) [2]" in text  # in a panel of its own
+    assert text.count("STO-BNTS (paper) [2]") == 2
 
 
 def test_labels_are_for_people():
@@ -160,9 +307,9 @@ def test_exploration_is_measured_once(tmp_path):
     assert {r["method"] for r in first} == set(exploration.METHODS)
     spreads = {r["method"]: r["log_spread"] for r in first}
     assert spreads["sto-paper:8x64"] > spreads["ensemble-paper:8x64"]
-    found = [f for f in findings(first) if f.claim.task == exploration.TASK]
+    found = [f for f in findings(first) if f.parts[0].pair.task == exploration.TASK]
     assert [f.verdict for f in found] == ["not enough seeds"] * 2
-    assert found[0].comparison.difference == pytest.approx(
+    assert found[0].parts[0].score.difference == pytest.approx(
         spreads["sto-paper:8x64"] - spreads["ensemble-paper:8x64"]
     )
     draw_exploration(tmp_path / "1abc.svg", count=7)  # as many as before: compiled
@@ -183,7 +330,9 @@ def test_claims_are_printed_as_a_table_and_as_json(folder, capsys):
     append_record(folder / "pushing.jsonl", fake("gp-ts", 0.5, 0, "pushing"))  # one seed
     assert main(["claims", "--folder", str(folder), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert len(rows) == len(CLAIMS)
+    assert len(rows) == len(PAPER)
+    assert main(["claims", "--folder", str(folder), "--json", "--ours"]) == 0
+    assert len(json.loads(capsys.readouterr().out, parse_constant=pytest.fail)) == len(OURS)
 
 
 def test_a_task_runs_with_methods_of_ones_own(tmp_path, capsys):
@@ -192,6 +341,21 @@ def test_a_task_runs_with_methods_of_ones_own(tmp_path, capsys):
     found = records(tmp_path, "branin")
     assert [(r["method"], r["seed"]) for r in found] == [("random@2", 0), ("random@2", 1)]
     assert all(len(r["values"]) == r["starts"] + 6 for r in found)
+
+
+def test_the_papers_curves_come_first_and_may_be_all(tmp_path, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(command, "run_all", lambda runs, *_, **__: asked.append(runs))
+    monkeypatch.setattr(command, "_plot", lambda options: None)
+    options = ["--folder", str(tmp_path), "--seeds", "2"]
+    for words in (["--paper-only"], []):
+        assert main(["run", "2b", *words, *options]) == 0
+    figure = FIGURES["2b"]
+    papers = [(m, seed) for seed in range(2) for m in figure.methods]
+    ours = [(m, seed) for seed in range(2) for m in figure.ours]
+    assert [(r.method, r.seed) for r in asked[0]] == papers
+    assert [(r.method, r.seed) for r in asked[1]] == papers + ours
+    assert {r.iterations for r in asked[0]} == {figure.iterations}
 
 
 def test_mistakes_are_one_sentence(capsys):

@@ -11,9 +11,21 @@ import numpy as np
 import pytest
 
 from benchmarks import runner
-from benchmarks.runner import Run, append_record, finished, perform, records, results, run_all
+from benchmarks.methods import parse_method
+from benchmarks.runner import (
+    Run,
+    append_record,
+    finished,
+    journal_path,
+    perform,
+    records,
+    results,
+    run_all,
+    settings,
+)
 from benchmarks.statistics import best_by_evaluation
 from benchmarks.tasks.problem import Problem, needs
+from benchmarks.tasks.synthetic import synthetic
 from thomax import Float, Optimizer, Pool, Space
 
 SPACE = Space({"x": Float(-1, 1), "y": Float(0, 10)})
@@ -90,7 +102,7 @@ def test_finished_runs_are_not_run_again(tmp_path):
     assert after.startswith(before)
     assert len(after.splitlines()) == 4
     assert finished(tmp_path) == {Run("bowl", "random", seed, 2) for seed in range(4)}
-    assert not list((tmp_path / "unfinished").iterdir())
+    assert not list((tmp_path / "journals").iterdir())
 
 
 def test_workers_give_the_same_records(tmp_path):
@@ -129,7 +141,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     context = multiprocessing.get_context("spawn")
     child = context.Process(target=run_all, args=([run], tmp_path, make_slow))
     child.start()
-    journal = runner._journal(tmp_path, run)
+    journal = journal_path(tmp_path, run, PROBLEM)
     deadline = time.monotonic() + 60
     while not (journal.exists() and journal.read_text().count("\n") > 30):
         assert time.monotonic() < deadline
@@ -235,3 +247,87 @@ def test_a_name_says_how_many_first_points_there_are():
     assert few[3:] != many[3:]
     starts = [perform(Run("bowl", f"auto+initial={n}", 0, 1), PROBLEM) for n in (3, 8)]
     assert starts[0]["values"] == starts[1]["values"]  # common starts come before all
+
+
+def untimed(record):
+    return {k: v for k, v in record.items() if k not in ("ask_seconds", "asks")}
+
+
+@pytest.mark.parametrize(
+    ("method", "short", "long"),
+    # The paper's GP fits its hyperparameters at 20 observations, four of which are starts.
+    [("random@2", 2, 5), ("linear-paper:1x8@3", 2, 5), ("gp-ts-paper", 18, 21)],
+)
+def test_an_extended_run_gives_the_record_of_an_unbroken_one(method, short, long, tmp_path):
+    for iterations in (short, long):
+        run_all([Run("bowl", method, 0, iterations)], tmp_path, make, progress=False, extend=True)
+    run_all([Run("bowl", method, 0, long)], tmp_path / "unbroken", make, progress=False)
+    (first, extended), (unbroken,) = records(tmp_path), records(tmp_path / "unbroken")
+    assert untimed(extended) == untimed(unbroken)
+    assert extended["asks"] == long - short  # the first iterations were not asked for again
+    assert extended["values"][: len(first["values"])] == first["values"]
+
+
+def test_a_longer_record_counts_for_a_shorter_run(tmp_path):
+    for iterations in (5, 2):
+        run_all(
+            [Run("bowl", "random", 0, iterations)], tmp_path, make, progress=False, extend=True
+        )
+    assert finished(tmp_path) == {Run("bowl", "random", 0, 5)}
+
+
+def test_the_journal_of_a_longer_run_gives_the_record_of_its_beginning(tmp_path):
+    long, short = (Run("bowl", "random@2", 0, n) for n in (5, 2))
+    perform(long, PROBLEM, tmp_path / "journal.jsonl")
+    assert untimed(perform(short, PROBLEM, tmp_path / "journal.jsonl")) == untimed(
+        perform(short, PROBLEM)
+    )
+
+
+def test_other_settings_under_the_same_name_have_another_journal(tmp_path):
+    run, method = Run("bowl", "linear-paper:1x8", 0, 2), parse_method("linear-paper:1x8")
+    relu, erf = PROBLEM, replace(PROBLEM, activation="erf")
+    assert settings(method, relu) != settings(method, erf)
+    assert journal_path(tmp_path, run, relu) != journal_path(tmp_path, run, erf)
+    assert perform(run, erf)["settings"] == settings(method, erf)
+
+
+@pytest.mark.parametrize(
+    ("method", "repeats"), [("linear:1x8", False), ("linear-paper:1x8", True)]
+)
+def test_only_methods_of_the_paper_may_repeat_a_point(method, repeats):
+    """Both have three points to choose from and four iterations."""
+    pool = Pool(np.arange(5.0)[:, None])
+    problem = Problem("line", pool, lambda p, rng: float(p["index"]), initial=2)
+    values = perform(Run("line", method, 0, 4), problem)["values"]
+    assert len(values) == (6 if repeats else 5)
+    assert (len(set(values)) < len(values)) == repeats
+
+
+def test_noise_free_regret_is_never_negative_and_adds_up():
+    problem = synthetic(3)
+    loud = replace(problem, objective=lambda p, rng: problem.judge(p) + rng.normal())
+    run = Run("synthetic", "random@2", 3, 15)
+    record = perform(run, loud)
+    regrets = record["optimum"] - np.array(record["truth"])
+    assert (regrets >= -1e-6).all()
+    assert max(record["values"]) > record["optimum"]  # as seen through the noise
+    sums = np.cumsum(regrets[record["starts"] :])
+    for evaluations, regret in record["regret"]:
+        assert regret == pytest.approx(sums[evaluations - 1], rel=1e-4)
+    assert record["regret"][-1][0] == 30
+    assert len(record["regret"]) == 10
+
+
+def test_a_record_keeps_the_noise_free_improvements(tmp_path):
+    record = {"task": "t", "values": [0.0, 3.0, 2.0], "truth": [0.5, 0.25, 1.0]}
+    append_record(tmp_path / "t.jsonl", record)
+    append_record(tmp_path / "t.jsonl", record | {"truth": record["values"]})
+    first, second = records(tmp_path)
+    assert (first["values"], first["truth"]) == ([0.0, 3.0, 3.0], [0.5, 0.5, 1.0])
+    assert "truth" not in second  # without noise they are the values
+
+
+def test_a_record_names_the_code_that_made_it():
+    record = perform(Run("bowl", "random", 0, 1), PROBLEM)
+    assert record.get("commit", "") == runner.commit()
