@@ -78,7 +78,7 @@ ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
     "much-noise": _auto(max_noise_std=1.0),
     "full-deviation": _auto(beta=1.0),
     "small-deviation": _auto(beta=0.25),
-    "on-the-cube": _auto(lift_to_sphere=False),
+    "on-the-cube": _auto(inputs="cube"),
 }
 NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
 _RELEASED_SEARCH = replace(Search.paper(), restarts=1, restarts_per_draw=1, iterations=0)
@@ -138,11 +138,12 @@ class Method:
         return self.variant.search(Search(), space)
 
     def _network(self, usual: Any, activation: str | None) -> Any:
+        own = not self.name.endswith(_CONFIGURATIONS)
         if self.channels is not None:
-            return CNN(width=self.channels)
+            scales = {} if own else {"w_std": usual.w_std, "b_std": usual.b_std}
+            return CNN(width=self.channels, **scales)
         if not isinstance(usual, MLP):
             return usual
-        own = not self.name.endswith(_CONFIGURATIONS)
         shape: dict[str, Any] = {
             "depth": self.depth,
             "width": self.width,

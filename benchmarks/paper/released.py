@@ -33,19 +33,6 @@ RELATIVE_RATE = 0.23  # learning rate times largest eigenvalue, measured on the 
 
 
 @dataclass(frozen=True)
-class UnitCubeMLP(MLP):
-    """A network that sees points of [-1, 1]^d as points of [0, 1]^d."""
-
-    def apply(self, theta: Any, x: Any) -> Any:
-        """Evaluate the network at centred points."""
-        return super().apply(theta, 0.5 * (x + 1))
-
-    def blocks(self, theta: Any, x: Any) -> Any:
-        """Return the gradients at centred points, by layers."""
-        return super().blocks(theta, 0.5 * (x + 1))
-
-
-@dataclass(frozen=True)
 class FrozenKeys(Policy):
     """A policy whose draws have the same random start in every round: slot i has key i."""
 
@@ -96,9 +83,9 @@ def _after_steps(K: np.ndarray, residual: np.ndarray, s2: float, steps: int) -> 
     return vectors @ ((1 - left) / values * (vectors.T @ residual))
 
 
-_NETWORK = UnitCubeMLP(2, 256, "relu", w_std=1.5, b_std=0.05)
+_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)
 _SETTINGS: dict[str, Any] = {
-    "noise_std": 0.1, "perturb": False, "lift_to_sphere": False, "standardise": False,
+    "noise_std": 0.1, "perturb": False, "inputs": "unit_cube", "standardise": False,
 }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from benchmarks.paper.released import (
     RELATIVE_RATE,
     FrozenKeys,
     UnconvergedLinear,
-    UnitCubeMLP,
     released_linear,
     released_sto,
 )
@@ -26,7 +25,6 @@ from thomax import (
     Space,
     make_keys,
 )
-from thomax.model.kernels import empirical_ntk
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.suggest import default_policy
 
@@ -49,7 +47,11 @@ def test_a_name_gives_network_and_batch():
     policy = parse_method("sto-paper:8x64@4").policy(SPACE, "erf")
     assert policy.network == MLP(8, 64, "erf", w_std=1.5, b_std=0.05)
     assert policy.polish == 50  # so deep and narrow is hard to train
-    assert parse_method("linear-paper:cnn16").policy(SPACE).network == CNN(width=16)
+    assert parse_method("linear:cnn16").policy(SPACE).network == CNN(width=16)
+    paper = parse_method("linear-paper:cnn16").policy(SPACE).network
+    assert paper == CNN(width=16, w_std=1.5, b_std=0.05)
+    start = parse_method("neural-ts-paper:cnn16").policy(SPACE).network
+    assert start.w_std == pytest.approx(3**-0.5)  # deviations 1 / sqrt(3 fan-in)
     assert parse_method("gp-ts@3").batch == 3
 
 
@@ -117,25 +119,16 @@ def test_frozen_keys_give_the_same_draws_in_every_round():
     assert not np.allclose(*policy(make_keys(0, 2), DATA)(X))
 
 
-def test_the_unit_cube_network_sees_points_from_zero_to_one():
-    network, plain = UnitCubeMLP(1, 16), MLP(1, 16)
-    theta = rng.normal(size=network.size((3,))).astype(np.float32)
-    np.testing.assert_allclose(network.apply(theta, X), plain.apply(theta, 0.5 * (X + 1)))
-    np.testing.assert_allclose(
-        empirical_ntk(network, theta, X), empirical_ntk(plain, theta, 0.5 * (X + 1)), rtol=1e-5
-    )
-
-
 def test_unconverged_training_is_so_many_gradient_steps():
     """Descend in the parameters of the same linear model, one step after the other."""
     steps = 40
     policy = UnconvergedLinear(
-        MLP(1, 16), noise_std=0.5, perturb=False, lift_to_sphere=False, standardise=False,
+        MLP(1, 16), noise_std=0.5, perturb=False, inputs="cube", standardise=False,
         gradient_steps=steps,
     )  # fmt: skip
     draw = policy(make_keys(0, 1), DATA)
     start = UnconvergedLinear(
-        MLP(1, 16), noise_std=0.5, perturb=False, lift_to_sphere=False, standardise=False,
+        MLP(1, 16), noise_std=0.5, perturb=False, inputs="cube", standardise=False,
         gradient_steps=0,
     )(make_keys(0, 1), DATA)  # fmt: skip
     theta0_prime, theta0 = draw.theta0_prime[0], np.asarray(start.theta[0], np.float64)
@@ -157,7 +150,7 @@ def _jacobian(network, theta, x):
 
 
 def test_many_steps_end_at_the_minimum():
-    settings = {"noise_std": 1.0, "perturb": False, "lift_to_sphere": False, "standardise": False}
+    settings = {"noise_std": 1.0, "perturb": False, "inputs": "cube", "standardise": False}
     long = UnconvergedLinear(MLP(1, 64), gradient_steps=10**7, **settings)(make_keys(0, 1), DATA)
     exact = STOBNTSLinear(MLP(1, 64), **settings)(make_keys(0, 1), DATA)
     np.testing.assert_allclose(long(X), exact(X), rtol=1e-3, atol=0.05)

@@ -41,7 +41,7 @@ def test_members_fit_the_data_and_spread_less_than_posterior_draws_between_them(
 def test_members_are_trained_by_the_papers_gradient_descent_if_asked():
     """The mean of squares, no regularisation: against a loop written out."""
     data, policy = toy(5), DeepEnsemble(
-        MLP(1, 8, "erf"), lift_to_sphere=False, standardise=False, descent=(20, 0.1)
+        MLP(1, 8, "erf"), inputs="cube", standardise=False, descent=(20, 0.1)
     )  # fmt: skip
     theta = normals(make_keys(0, 1), policy.network.size((2,)), Stream.THETA0)[0]
 

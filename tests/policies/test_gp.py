@@ -144,7 +144,7 @@ def test_infinitely_wide_sto_bnts_linear_is_gp_ts_with_the_tangent_kernel():
     data = toy(6)
     policy = GPTS("ntk", fit=False, noise_std=0.3, prior_features=64, beta=1.5)
     network = MLP(width=math.inf, activation="erf")
-    same = STOBNTSLinear(network, noise_std=0.3, lift_to_sphere=False, prior_width=64, beta=1.5)
+    same = STOBNTSLinear(network, noise_std=0.3, inputs="cube", prior_width=64, beta=1.5)
     found, expected = (p(make_keys(3, 4), data)(NEW) for p in (policy, same))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -158,7 +158,7 @@ def test_tangent_draws_follow_the_posterior_and_so_does_wide_sto_bnts_linear():
     K, k, prior = (kernels.gram(kernel, a, b) for a, b in ((x, x), (x, NEW), (NEW, NEW)))
     mean, covariance = mean_and_covariance(K, k, prior, data.y, 0.3)
     gp = GPTS(kernel, prior_features=256, **RAW)
-    wide = STOBNTSLinear(network, noise_std=0.3, lift_to_sphere=False, standardise=False)
+    wide = STOBNTSLinear(network, noise_std=0.3, inputs="cube", standardise=False)
     scale = np.sqrt(np.diag(covariance))
     for policy in (gp, wide):
         values = policy(make_keys(4, count), data)(NEW)

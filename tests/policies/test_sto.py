@@ -81,7 +81,7 @@ def test_linear_draws_follow_the_posterior(perturb):
 def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
     x = np.array([[-0.8, 0.3], [0.2, 0.9], [0.5, -0.5]])
     network, draws = MLP(1, 256), 8000
-    prior = STOBNTS(network, noise_std=0.1, lift_to_sphere=False)(
+    prior = STOBNTS(network, noise_std=0.1, inputs="cube")(
         make_keys(0, draws), Data(np.zeros((0, 2)), np.zeros(0))
     )
     assert not prior.theta0_prime[:, network.output_mask((2,))].any()
@@ -101,7 +101,7 @@ def test_the_prior_of_algorithm_1_has_the_tangent_kernel_not_the_nngp_kernel():
 def raw(policy, width, **settings):
     """Return a policy whose law is known: targets as they are, no lifting, given noise."""
     network = MLP(1, width, "erf")
-    return policy(network, noise_std=0.5, lift_to_sphere=False, standardise=False, **settings)
+    return policy(network, noise_std=0.5, inputs="cube", standardise=False, **settings)
 
 
 @pytest.mark.slow

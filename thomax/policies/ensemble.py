@@ -20,7 +20,7 @@ from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.networks import MLP, PAPER_NETWORK, Network
-from thomax.model.prior import Prior, default_prior
+from thomax.model.prior import INPUTS, Inputs, Prior, default_prior
 from thomax.model.training import Problem, descend_or_stay, train
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, groups, is_infinite
@@ -60,7 +60,8 @@ class DeepEnsemble(Policy):
 
     Args:
         network: The network, of finite width.
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         steps: Damped Gauss-Newton steps at most.
         polish: Iterations at most of the optimisation that follows them.
@@ -76,7 +77,7 @@ class DeepEnsemble(Policy):
     """
 
     network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
-    lift_to_sphere: bool = True
+    inputs: Inputs = "sphere"
     standardise: bool = True
     steps: int = 20
     polish: int = 50
@@ -85,7 +86,7 @@ class DeepEnsemble(Policy):
 
     def __post_init__(self) -> None:
         check(
-            self, network=NETWORK, lift_to_sphere=FLAG, standardise=FLAG, steps=whole(0),
+            self, network=NETWORK, inputs=INPUTS, standardise=FLAG, steps=whole(0),
             polish=whole(0),
             tolerance=at_least(0), descent=DESCENT,
         )  # fmt: skip
@@ -107,12 +108,12 @@ class DeepEnsemble(Policy):
             scaled: Standardise the targets.
         """
         rate = 1e-3 * PAPER_NETWORK.width / PAPER_NETWORK.w_std**2 / 2
-        return cls(PAPER_NETWORK, lift_to_sphere=False, standardise=scaled, descent=(10_000, rate))
+        return cls(PAPER_NETWORK, inputs="unit_cube", standardise=scaled, descent=(10_000, rate))
 
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
         keys, single = as_keys(key)
-        prior = default_prior(self.network, self.lift_to_sphere, None)
+        prior = default_prior(self.network, self.inputs, None)
         known = PreparedData.of(data, lambda x, y: prior, standardise=self.standardise)
         theta = normals(keys, self.network.size(known.x.shape[1:]), Stream.THETA0)
         if known.n:

@@ -27,12 +27,13 @@ import numpy as np
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
+from thomax.model.descent import descend
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
 from thomax.model.posterior import SMALLEST_VARIANCE, Factor
-from thomax.model.prior import Prior, default_prior, fit_prior
-from thomax.model.training import Problem, descend_or_stay, train
+from thomax.model.prior import INPUTS, Inputs, Prior, default_prior, fit_prior
+from thomax.model.training import Problem, train
 from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, is_infinite
@@ -85,6 +86,9 @@ class Exact:
 class Diagonal:
     """The variance with U's diagonal alone, as released by the authors: sum_j lam g_j^2 / U_jj.
 
+    It depends on the parameterisation. With scales s it is that of the weights s theta, whose
+    gradients are g / s: then U_jj is lam s_j^2 plus the sum of g_j^2.
+
     Args:
         shares: lam / U_jj, by layers.
     """
@@ -92,10 +96,19 @@ class Diagonal:
     shares: list[np.ndarray]
 
     @classmethod
-    def of(cls, features: Blocks, count: int, lam: float) -> "Diagonal":
+    def of(
+        cls, features: Blocks, count: int, lam: float, scales: np.ndarray | None = None
+    ) -> "Diagonal":
         """Sum the squared gradients of the first `count` points; the others are padding."""
         squares = [[np.square(z[:count], dtype=np.float64) for z in block] for block in features]
-        return cls([(lam / (lam + a.T @ d)).astype(np.float32) for a, d in squares])
+        shapes = [(a.shape[1], d.shape[1]) for a, d in squares]
+        ridges: list[np.ndarray] = [np.full(shape, lam) for shape in shapes]
+        if scales is not None:
+            ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+            parts = np.split(lam * scales.astype(np.float64) ** 2, ends)
+            ridges = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        pairs = zip(squares, ridges, strict=True)
+        return cls([(lam / (ridge + a.T @ d)).astype(np.float32) for (a, d), ridge in pairs])
 
     def __call__(self, features: Blocks) -> Array:
         """Return the variances (N,) of points with these features."""
@@ -163,10 +176,9 @@ class _Neural(Policy):
     lam: float | None = None
     variance: Literal["exact", "diagonal"] = "exact"
     centred: bool = True
-    lift_to_sphere: bool = True
+    inputs: Inputs = "sphere"
     standardise: bool = True
     descent: tuple[int, float] | None = None
-    start_std: float = 1.0
 
     _noisy: ClassVar[bool]
 
@@ -174,9 +186,9 @@ class _Neural(Policy):
         name = type(self).__name__
         check(
             self, network=NETWORK, nu=POSITIVE, lam=POSITIVE.or_none(),
-            variance=one_of("exact", "diagonal"), centred=FLAG, lift_to_sphere=FLAG,
+            variance=one_of("exact", "diagonal"), centred=FLAG, inputs=INPUTS,
             standardise=FLAG,
-            descent=DESCENT, start_std=POSITIVE,
+            descent=DESCENT,
         )  # fmt: skip
         if is_infinite(self.network):
             raise ValueError(
@@ -186,20 +198,21 @@ class _Neural(Policy):
 
     @classmethod
     def paper(cls, *, scaled: bool = False) -> Self:
-        """Return the settings of the released code.
+        """Return the settings of the released code, with the paper's network.
 
         Raw targets far from unit size kill the units of the network, as they did in the paper.
-        With w_std^2 = width the scales sit in the parameters of all layers but the first, which
-        here moves faster. Other than there, every call trains from the start (no warm start),
-        initial weights are Gaussian with the variance of the uniform ones, and inputs centred.
+        Other than there, every call trains from the start (no warm start), and initial weights
+        are Gaussian with the variance 1 / (3 fan-in) of the uniform ones; so are the biases of
+        hidden layers, and that of the first layer has their variance. Another network should keep
+        `w_std` and `b_std`.
 
         Args:
             scaled: Standardise the targets.
         """
+        network = MLP(2, 256, "relu", w_std=1 / math.sqrt(3), b_std=1 / math.sqrt(3 * 256))
         return cls(
-            MLP(2, 256, "relu", w_std=16.0, b_std=1.0), nu=1.0, lam=1e-3, variance="diagonal",
-            centred=False, lift_to_sphere=False, standardise=scaled, descent=(100, 1e-2),
-            start_std=1 / math.sqrt(3 * 256),
+            network, nu=1.0, lam=1e-3, variance="diagonal", centred=False, inputs="unit_cube",
+            standardise=scaled, descent=(100, 1e-2),
         )  # fmt: skip
 
     def __call__(self, key: Key, data: Data) -> NeuralScore:
@@ -212,7 +225,7 @@ class _Neural(Policy):
             )
             p = self.network.size(known.x.shape[1:])
             starts = np.stack([seeds, np.zeros_like(seeds)], axis=1)
-            theta0 = np.float32(self.start_std) * normals(starts, p, Stream.THETA0)
+            theta0 = normals(starts, p, Stream.THETA0)
             theta = self._train(theta0, known) if known.n else theta0
             variances = [self._variance(t, known) for t in theta]
         scores = NeuralScore(
@@ -227,8 +240,8 @@ class _Neural(Policy):
 
     def _prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
         if self.lam is None:
-            return fit_prior(self.network, x, targets, self.lift_to_sphere)
-        return default_prior(self.network, self.lift_to_sphere, math.sqrt(self.lam))
+            return fit_prior(self.network, x, targets, self.inputs)
+        return default_prior(self.network, self.inputs, math.sqrt(self.lam))
 
     def _train(self, theta0: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
         x, n, lam, y = known.x, known.n, known.s2, known.tiled_targets(len(theta0))
@@ -237,17 +250,22 @@ class _Neural(Policy):
         if self.descent is None:
             problem = Problem(self.network, theta0, x, y, known.is_observed, lam)
             return train(problem, steps=10, polish=4, tolerance=1e-3)[0]
-        # The released loss: the mean of squares, and weight decay lam / n towards zero.
-        decay, weights = lam / (2 * n), known.mean_weights
-        problem = Problem(self.network, np.zeros_like(theta0), x, y, weights, decay)
+        # The released loss: the mean of squares (not half of it), and weight decay lam / n.
         steps, rate = self.descent
-        return descend_or_stay(problem, theta0, steps=steps, learning_rate=rate)
+        decay = lam / (2 * n) * self.network.scales(x.shape[1:]).astype(np.float64) ** 2
+        return descend(
+            self.network, theta0, np.zeros_like(theta0), x, y, known.is_observed / np.float32(n),
+            penalty=decay, steps=steps, rate=2 * rate,
+        )  # fmt: skip
 
     def _variance(self, theta: np.ndarray, known: PreparedData[Prior]) -> Exact | Diagonal:
-        kind = Exact if self.variance == "exact" else Diagonal
         features = _known_features(self.network, theta, known.x)
         features = [(np.asarray(a), np.asarray(d)) for a, d in features]
-        return kind.of(features, known.n + known.pending, known.s2)
+        count = known.n + known.pending
+        if self.variance == "exact":
+            return Exact.of(features, count, known.s2)
+        scales = None if self.descent is None else self.network.scales(known.x.shape[1:])
+        return Diagonal.of(features, count, known.s2, scales)
 
 
 @spell_checked
@@ -264,11 +282,12 @@ class NeuralUCB(_Neural):
             it, with the scales of inputs and outputs, by the evidence.
         variance: "exact", or the "diagonal" approximation of the authors.
         centred: Subtract the network's function at the start, which the papers make zero.
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
-            of steps and this learning rate; a descent that diverges returns its start.
-        start_std: Standard deviation of the initial parameters.
+            of steps and this learning rate, in the standard parameterisation, which is then that
+            of the diagonal variance too; a descent that diverges returns its start.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -295,11 +314,12 @@ class NeuralTS(_Neural):
             it, with the scales of inputs and outputs, by the evidence.
         variance: "exact", or the "diagonal" approximation of the authors.
         centred: Subtract the network's function at the start, which the papers make zero.
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
-            of steps and this learning rate; a descent that diverges returns its start.
-        start_std: Standard deviation of the initial parameters.
+            of steps and this learning rate, in the standard parameterisation, which is then that
+            of the diagonal variance too; a descent that diverges returns its start.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))

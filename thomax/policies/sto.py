@@ -27,7 +27,14 @@ from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import MLP, PAPER_NETWORK, Network
 from thomax.model.padding import pad, padded_size
-from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
+from thomax.model.prior import (
+    INPUTS,
+    SMALLEST_MAX_NOISE_STD,
+    Inputs,
+    Prior,
+    default_prior,
+    fit_prior,
+)
 from thomax.model.tangents import MAX_DENSE, push
 from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
 from thomax.policies.base import Policy
@@ -54,7 +61,7 @@ class _SampleThenOptimise(Policy):
     noise_std: float | None = None
     beta: Schedule = 1.0
     perturb: bool = True
-    lift_to_sphere: bool = True
+    inputs: Inputs = "sphere"
     standardise: bool = True
     warp_targets: bool = True
     scale_prior_std: float = 0.25
@@ -69,7 +76,7 @@ class _SampleThenOptimise(Policy):
     def paper(cls) -> Self:
         """Return the settings of the paper's experiments: raw targets, no added noise, ReLU."""
         return cls(
-            PAPER_NETWORK, noise_std=0.1, perturb=False, lift_to_sphere=False, standardise=False
+            PAPER_NETWORK, noise_std=0.1, perturb=False, inputs="unit_cube", standardise=False
         )
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
@@ -121,9 +128,9 @@ class _SampleThenOptimise(Policy):
 
     def _chosen_prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
         if self.noise_std is not None:
-            return default_prior(self.network, self.lift_to_sphere, self.noise_std)
+            return default_prior(self.network, self.inputs, self.noise_std)
         return fit_prior(
-            self.network, x, targets, self.lift_to_sphere, scale_prior_std=self.scale_prior_std,
+            self.network, x, targets, self.inputs, scale_prior_std=self.scale_prior_std,
             max_noise_std=self.max_noise_std,
         )  # fmt: skip
 
@@ -152,7 +159,8 @@ class STOBNTSLinear(_SampleThenOptimise):
             number of observations.
         perturb: Add a draw of the noise to the targets, so that draws follow the posterior;
             False leaves them as in the paper's loss (1).
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         warp_targets: Compress a long tail of bad targets, if they are standardised.
         scale_prior_std: Prior standard deviation of the log scales of single dimensions around
@@ -204,7 +212,8 @@ class STOBNTS(_SampleThenOptimise):
             number of observations.
         perturb: Add a draw of the noise to the targets, so that draws follow the posterior;
             False leaves them as in the paper's loss (1).
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         warp_targets: Compress a long tail of bad targets, if they are standardised.
         scale_prior_std: Prior standard deviation of the log scales of single dimensions around
@@ -282,12 +291,11 @@ def _untrained(count: int) -> Certificate:
 
 
 def _check(policy: _SampleThenOptimise) -> None:
-    flags = dict.fromkeys(("perturb", "lift_to_sphere", "standardise", "warp_targets"), FLAG)
+    flags = dict.fromkeys(("perturb", "standardise", "warp_targets"), FLAG)
     check(
         policy, network=NETWORK, noise_std=POSITIVE.or_none(), beta=POSITIVE.or_function(),
         scale_prior_std=at_least(0), max_noise_std=at_least(SMALLEST_MAX_NOISE_STD),
-        max_dense=whole(0),
-        prior_width=whole(1), **flags,
+        max_dense=whole(0), prior_width=whole(1), inputs=INPUTS, **flags,
     )  # fmt: skip
     if is_infinite(policy.network):
         exact_ntk(policy.network)
@@ -328,7 +336,7 @@ def _pathwise(
 
 def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
     network = policy.network
-    x = default_prior(network, policy.lift_to_sphere, None).inputs(np.asarray(points, np.float32))
+    x = default_prior(network, policy.inputs, None).inputs(np.asarray(points, np.float32))
     if has_exact_ntk(network):
         return gram(exact_ntk(network), x, x)
     theta = normals(as_keys(0)[0], network.size(x.shape[1:]), Stream.THETA0_PRIME)[0]
