@@ -254,7 +254,7 @@ class _Neural(Policy):
         steps, rate = self.descent
         decay = lam / (2 * n) * self.network.scales(x.shape[1:]).astype(np.float64) ** 2
         return descend(
-            self.network, theta0, np.zeros_like(theta0), x, y, known.is_observed / np.float32(n),
+            self.network, theta0, np.zeros_like(theta0), x, y, known.mean_weights,
             penalty=decay, steps=steps, rate=2 * rate,
         )  # fmt: skip
 

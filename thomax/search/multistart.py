@@ -124,7 +124,10 @@ def _climbed(
     if np.isnan(values).all(axis=1).any():
         raise ValueError(NO_NUMBER)
     order = np.argsort(-values, axis=1, kind="stable")
-    refined = _refine(rng, score, space, search, candidates[order[:, :restarts]])
+    starts = order[:, :restarts]
+    if search.random_starts:  # the first candidates are random, also where others are local
+        starts = np.broadcast_to(np.arange(len(candidates))[:restarts], starts.shape)
+    refined = _refine(rng, score, space, search, candidates[starts])
     others, kept = [], restarts
     if space.is_finite and not search.rounding:  # the best points may be taken
         others, kept = _neighbours(rng, space, refined), restarts + _RUNNERS_UP
