@@ -45,7 +45,7 @@ the number of claims; size is the mean difference over its standard deviation.
 - For Figure 1 (a-c) the difference is that of the logarithms of the spread of 100 draws.
 
 "Paper" is what the paper states, trained to convergence (Deep Ensemble and deep, narrow networks
-too); "released" imitates the authors' code (`benchmarks.paper.released`); "scaled" is the paper's
+too); "released" imitates the authors' code (`STOBNTS.released()`); "scaled" is the paper's
 baseline on standardised targets; "ours" are the settings that `Optimizer` takes by itself. In
 figures they are solid, dotted, dash-dotted and dashed; numbers in brackets count seeds.
 """

@@ -71,7 +71,7 @@ def test_scales_are_the_deviations_of_the_weights():
 
 
 def test_steps_are_those_of_the_weights_themselves():
-    """Half the mean of squares and half sigma^2 / n times the weighted distance, 1e-3, 300 steps."""
+    """Half the mean of squares, and half sigma^2 / n times the weighted distance."""
     x, y, (theta0, _) = problem()
     w = start = flat(*weights_of(theta0))
     for _ in range(300):
@@ -92,7 +92,7 @@ def test_steps_are_those_of_the_weights_themselves():
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 1000])
 def test_steps_on_the_linear_model_in_closed_form_are_steps_taken_one_by_one(steps):
-    """g(x) = < grad f(x; theta0'), theta > in the weights; stronger penalty, so that it is seen."""
+    """g(x) = < grad f(x; theta0'), theta > in the weights, and a penalty that is seen."""
     x, y, thetas = problem(1)
     theta0, theta0_prime = thetas
     J = jacobian(*weights_of(theta0_prime), x)[1]

@@ -206,47 +206,68 @@ def standard_weights(network, theta, d):
     return found
 
 
-def test_the_preset_trains_by_the_released_rule():
-    """Mean squared error, weight decay lam / n towards zero, 100 steps: a loop written out."""
-    data, policy = toy(5), replace(NeuralUCB.paper(), lam=1.0)  # large enough to be seen
-    theta = NeuralUCB.paper()(0, Data(data.x[:0], [])).theta[0]
-    weights = standard_weights(policy.network, theta, 2)
+@jax.jit
+def released_step(w, x, y, decay):
+    def loss(v):
+        return jnp.mean((standard_mlp(v, x) - y) ** 2)
+
+    return [a - 1e-2 * (g + decay * a) for a, g in zip(w, jax.grad(loss)(w), strict=True)]
+
+
+def released_gradients(weights, x):
+    each = jax.vmap(jax.grad(lambda w, z: standard_mlp(w, z[None])[0]), in_axes=(None, 0))
+    rows = each(weights, np.asarray(x, np.float32))
+    return np.concatenate([np.asarray(r, np.float64).reshape(len(x), -1) for r in rows], 1)
+
+
+def test_the_preset_trains_and_adds_up_gradients_as_released():
+    """Written out: after each observation 100 steps on the mean of squares, from where the last
+    ones ended, weight decay lam / n; before it, its squared gradients are added to U."""
+    data = toy(4, pending=1)
+    policy = replace(NeuralUCB.paper(), lam=0.5)  # large enough to be seen
+    x, y = (data.x + 1) / 2, data.y.astype(np.float32)
+    start = policy(0, Data(data.x[:0], [])).theta[0]
+    weights, U = standard_weights(policy.network, start, 2), 0.5
     for W, fan_in in zip(weights[0::2], (2, 256, 256), strict=True):  # as PyTorch's uniform ones
         assert W.std() == pytest.approx(1 / math.sqrt(3 * fan_in), rel=0.1)
-    x = (data.x + 1) / 2
-
-    @jax.jit
-    def step(w):
-        def loss(v):
-            return jnp.mean((standard_mlp(v, x) - data.y.astype(np.float32)) ** 2)
-
-        return [a - 1e-2 * (g + a / 5) for a, g in zip(w, jax.grad(loss)(w), strict=True)]
-
-    start = [w.copy() for w in weights]
-    for _ in range(100):
-        weights = step(weights)
-    found = standard_weights(policy.network, policy(0, data).theta[0], 2)
-    for a, b, before in zip(found, weights, start, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
-        assert np.abs(b - before).max() > 1e-3
-
-
-def test_the_diagonal_variance_of_the_preset_is_that_of_the_weights():
-    """sum_j lam h_j^2 / U_j with gradients h by the weights themselves, U = lam + sum of h^2."""
-    data, policy = toy(5), NeuralUCB.paper()
+    for t in range(4):
+        U = U + released_gradients(weights, x[t : t + 1])[0] ** 2
+        for _ in range(100):
+            weights = released_step(weights, x[: t + 1], y[: t + 1], 0.5 / (t + 1))
     score = policy(0, data)
-    weights = standard_weights(policy.network, score.theta[0], 2)
-
-    def gradients(x):
-        each = jax.vmap(jax.grad(lambda w, z: standard_mlp(w, z[None])[0]), in_axes=(None, 0))
-        rows = each(weights, (np.asarray(x, np.float32) + 1) / 2)
-        return np.concatenate([np.asarray(r, np.float64).reshape(len(x), -1) for r in rows], 1)
-
+    for a, b in zip(standard_weights(policy.network, score.theta[0], 2), weights, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-4)
+    U = U + released_gradients(weights, (data.pending + 1) / 2)[0] ** 2
     new = toy(7, seed=1).x
-    U = 1e-3 + (gradients(data.x) ** 2).sum(0)
-    sigma = np.sqrt((1e-3 * gradients(new) ** 2 / U).sum(1))
-    mean = np.asarray(standard_mlp(weights, (new + 1) / 2))
-    np.testing.assert_allclose(score(new), mean + sigma, rtol=1e-3)
+    sigma = np.sqrt((0.5 * released_gradients(weights, (new + 1) / 2) ** 2 / U).sum(1))
+    np.testing.assert_allclose(
+        score(new), np.asarray(standard_mlp(weights, (new + 1) / 2)) + sigma, rtol=1e-3
+    )
+
+
+def test_a_search_resumed_trains_as_the_unbroken_one():
+    data, policy = toy(6), replace(NeuralTS.paper(), network=MLP(1, 8, w_std=0.6, b_std=0.1))
+    broken = [policy(0, Data(data.x[:n], data.y[:n])).theta for n in range(1, 7)]
+    neural._REMEMBERED.clear()
+    np.testing.assert_array_equal(policy(0, data).theta, broken[-1])
+    assert (broken[-1] != broken[-2]).any()
+    for _ in range(2 * neural._MOST_REMEMBERED):
+        policy(_, data)
+    assert len(neural._REMEMBERED) == neural._MOST_REMEMBERED
+
+
+def test_a_descent_from_the_start_is_on_all_data_at_once():
+    data, policy = toy(5), replace(NeuralUCB.paper(), lam=0.5, warm_start=False)
+    weights = standard_weights(policy.network, policy(0, Data(data.x[:0], [])).theta[0], 2)
+    x, y = (data.x + 1) / 2, data.y.astype(np.float32)
+    for _ in range(100):
+        weights = released_step(weights, x, y, 0.1)
+    score, new = policy(0, data), toy(7, seed=1).x
+    U = 0.5 + (released_gradients(weights, x) ** 2).sum(0)
+    sigma = np.sqrt((0.5 * released_gradients(weights, (new + 1) / 2) ** 2 / U).sum(1))
+    np.testing.assert_allclose(
+        score(new), np.asarray(standard_mlp(weights, (new + 1) / 2)) + sigma, rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("policy", [NeuralUCB.paper(), NeuralTS.paper(scaled=True)])
@@ -263,7 +284,7 @@ def test_the_preset_with_a_convolution_tells_images_apart(policy):
     usual = policy.network
     network = CNN(width=32, w_std=usual.w_std, b_std=usual.b_std)
     new = bars(100, 1)
-    score = replace(policy, network=network)(0, bars(40, 0))
+    score = replace(policy, network=network)(0, bars(30, 0))
     found = np.asarray(network.apply(score.theta[0], new.x)) * score.scale[0]
     assert found.std() > 0.5 * new.y.std()
     assert np.corrcoef(found, new.y)[0, 1] > 0.9
@@ -271,12 +292,12 @@ def test_the_preset_with_a_convolution_tells_images_apart(policy):
 
 def test_raw_targets_of_large_size_kill_the_preset_and_scaled_ones_do_not():
     """What the paper's baselines suffered from: their scores know nothing of the objective."""
-    x = np.random.default_rng(0).uniform(-1, 1, (40, 12))
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 12))
     data = Data(x, 80 * x[:, :3].sum(1) - 100)
 
     def fit(policy):
         score = policy(0, data)
-        found = np.asarray(score.network.apply(score.theta[0], (data.x + 1) / 2))
+        found = np.asarray(score.network.apply(score.theta[0], (data.x + 1) / 2), float)
         return np.corrcoef(found, data.y)[0, 1] if found.std() > 1e-3 else 0.0
 
     assert fit(NeuralTS.paper()) < 0.4
@@ -333,3 +354,5 @@ def test_impossible_settings_are_refused(policy):
         policy(variance="full")
     with pytest.raises(ValueError, match="finite width"):
         policy(MLP(width=math.inf))
+    with pytest.raises(ValueError, match="warm_start=True needs a descent"):
+        policy(warm_start=True)

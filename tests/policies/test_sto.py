@@ -314,7 +314,7 @@ def test_every_neural_draw_carries_a_certificate():
 def test_the_papers_gradient_descent_is_an_option():
     data, x = toy(6), toy(10, seed=3).x
     wide = MLP(1, 512, "erf")  # narrow networks have more than one minimum
-    slow = STOBNTS(wide, noise_std=0.1, descent=(20_000, 1e-2))(0, data)
+    slow = STOBNTS(wide, noise_std=0.1, descent=(20_000, 5e-3))(0, data)
     fast = STOBNTS(wide, noise_std=0.1, steps=12, polish=40, tolerance=1e-5)(0, data)
     assert slow.certificate.iterations[0] == 20_000
     np.testing.assert_allclose(slow(x), fast(x), atol=0.1)

@@ -12,9 +12,11 @@ Notation:
 
 UCB scores f + sigma, TS f + sigma xi with a standard normal xi for every point. The papers divide
 g g^T by the width; the parameterisation of our networks has done so already. They also add each
-g g^T as it was when its point was chosen; here all are taken at the current parameters.
+g g^T as it was when its point was chosen, as `warm_start` does; by default all are taken at the
+current parameters.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +33,7 @@ from thomax.model.descent import descend
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import INPUTS, Inputs, Prior, default_prior, fit_prior
 from thomax.model.training import Problem, train
@@ -96,19 +99,14 @@ class Diagonal:
     shares: list[np.ndarray]
 
     @classmethod
-    def of(
-        cls, features: Blocks, count: int, lam: float, scales: np.ndarray | None = None
-    ) -> "Diagonal":
-        """Sum the squared gradients of the first `count` points; the others are padding."""
-        squares = [[np.square(z[:count], dtype=np.float64) for z in block] for block in features]
-        shapes = [(a.shape[1], d.shape[1]) for a, d in squares]
-        ridges: list[np.ndarray] = [np.full(shape, lam) for shape in shapes]
+    def of(cls, squares: list[np.ndarray], lam: float, scales: np.ndarray | None) -> "Diagonal":
+        """Divide by the sums of squared gradients of known points, given by layers."""
+        ridges = [np.full(u.shape, lam) for u in squares]
         if scales is not None:
-            ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
-            parts = np.split(lam * scales.astype(np.float64) ** 2, ends)
-            ridges = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+            parts = np.split(lam * scales.astype(np.float64) ** 2, _ends(squares))
+            ridges = [part.reshape(u.shape) for part, u in zip(parts, squares, strict=True)]
         pairs = zip(squares, ridges, strict=True)
-        return cls([(lam / (ridge + a.T @ d)).astype(np.float32) for (a, d), ridge in pairs])
+        return cls([(lam / (ridge + u)).astype(np.float32) for u, ridge in pairs])
 
     def __call__(self, features: Blocks) -> Array:
         """Return the variances (N,) of points with these features."""
@@ -179,6 +177,7 @@ class _Neural(Policy):
     inputs: Inputs = "sphere"
     standardise: bool = True
     descent: tuple[int, float] | None = None
+    warm_start: bool = False
 
     _noisy: ClassVar[bool]
 
@@ -187,9 +186,13 @@ class _Neural(Policy):
         check(
             self, network=NETWORK, nu=POSITIVE, lam=POSITIVE.or_none(),
             variance=one_of("exact", "diagonal"), centred=FLAG, inputs=INPUTS,
-            standardise=FLAG,
-            descent=DESCENT,
+            standardise=FLAG, descent=DESCENT, warm_start=FLAG,
         )  # fmt: skip
+        if self.warm_start and (self.descent is None or self.variance == "exact" or self.centred):
+            raise ValueError(
+                f"{name} with warm_start=True needs a descent, the diagonal variance and "
+                f"centred=False, got {self}: see {name}.paper()."
+            )
         if is_infinite(self.network):
             raise ValueError(
                 f"{name} needs a network of finite width, got {self.network}: at infinite width "
@@ -201,10 +204,9 @@ class _Neural(Policy):
         """Return the settings of the released code, with the paper's network.
 
         Raw targets far from unit size kill the units of the network, as they did in the paper.
-        Other than there, every call trains from the start (no warm start), and initial weights
-        are Gaussian with the variance 1 / (3 fan-in) of the uniform ones; so are the biases of
-        hidden layers, and that of the first layer has their variance. Another network should keep
-        `w_std` and `b_std`.
+        Other than there, initial weights are Gaussian with the variance 1 / (3 fan-in) of the
+        uniform ones; so are the biases of hidden layers, and those of the first layer have their
+        variance. Another network should keep `w_std` and `b_std`.
 
         Args:
             scaled: Standardise the targets.
@@ -212,7 +214,7 @@ class _Neural(Policy):
         network = MLP(2, 256, "relu", w_std=1 / math.sqrt(3), b_std=1 / math.sqrt(3 * 256))
         return cls(
             network, nu=1.0, lam=1e-3, variance="diagonal", centred=False, inputs="unit_cube",
-            standardise=scaled, descent=(100, 1e-2),
+            standardise=scaled, descent=(100, 1e-2), warm_start=True,
         )  # fmt: skip
 
     def __call__(self, key: Key, data: Data) -> NeuralScore:
@@ -226,8 +228,14 @@ class _Neural(Policy):
             p = self.network.size(known.x.shape[1:])
             starts = np.stack([seeds, np.zeros_like(seeds)], axis=1)
             theta0 = normals(starts, p, Stream.THETA0)
-            theta = self._train(theta0, known) if known.n else theta0
-            variances = [self._variance(t, known) for t in theta]
+            variances: list[Exact | Diagonal]
+            if self.warm_start:
+                states = [self._replayed(*both, data) for both in zip(seeds, theta0, strict=True)]
+                theta = np.stack([state.theta for state in states])
+                variances = [self._accumulated(state, known) for state in states]
+            else:
+                theta = self._train(theta0, known) if known.n else theta0
+                variances = [self._variance(t, known) for t in theta]
         scores = NeuralScore(
             **known.units(len(keys)), network=self.network, theta=theta[own],
             theta0=theta0[own] if self.centred else None,
@@ -250,22 +258,71 @@ class _Neural(Policy):
         if self.descent is None:
             problem = Problem(self.network, theta0, x, y, known.is_observed, lam)
             return train(problem, steps=10, polish=4, tolerance=1e-3)[0]
-        # The released loss: the mean of squares (not half of it), and weight decay lam / n.
+        return self._descend(theta0, x, y, n, lam)
+
+    def _descend(
+        self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, n: int, lam: float
+    ) -> np.ndarray:
+        """Minimise the released loss: the mean of squares (not half of it), weight decay lam / n.
+
+        The rows of x and y after the first n are padding.
+        """
+        assert self.descent is not None
         steps, rate = self.descent
         decay = lam / (2 * n) * self.network.scales(x.shape[1:]).astype(np.float64) ** 2
+        weights = np.where(np.arange(len(x)) < n, np.float32(1 / n), np.float32(0))
         return descend(
-            self.network, theta0, np.zeros_like(theta0), x, y, known.mean_weights,
+            self.network, theta, np.zeros_like(theta), x, y, weights,
             penalty=decay, steps=steps, rate=2 * rate,
         )  # fmt: skip
 
+    def _replayed(self, seed: int, theta0: np.ndarray, data: Data) -> "_State":
+        """Return the network and U after observations one by one, in the order of trials.
+
+        A function of the data; what it was for the first of them is remembered, so that a search
+        trains once for every observation, and one that is resumed for all of them at once.
+        """
+        data = data.successes()
+        digest, keys = hashlib.blake2b(repr(data.x.shape[1:]).encode()), []
+        for point, value in zip(data.x, data.y, strict=True):
+            digest.update(point.tobytes() + value.tobytes())
+            keys.append((self, int(seed), digest.digest()))
+        begin = next((t for t in range(len(data), 0, -1) if keys[t - 1] in _REMEMBERED), 0)
+        state = _REMEMBERED.get(keys[begin - 1]) if begin else None
+        state = state or _State(theta0, [])
+        x = default_prior(self.network, self.inputs, None).inputs(data.x)
+        for t in range(begin, len(data)):
+            state = self._after(state, x[: t + 1], Data(data.x[: t + 1], data.y[: t + 1]))
+        if keys:
+            _REMEMBERED[keys[-1]] = state
+            for key in [*_REMEMBERED][:-_MOST_REMEMBERED]:
+                _REMEMBERED.pop(key, None)
+        return state
+
+    def _after(self, state: "_State", x: np.ndarray, data: Data) -> "_State":
+        """Add the last point's gradient as it was before it was observed, then train on all."""
+        squares = state.with_gradients(self.network, x[-1:], 1)
+        size = padded_size(len(x), x.shape[1:])
+        with np.errstate(over="ignore"):  # raw targets beyond float32 make a descent diverge
+            y = pad(data.targets(self.standardise).targets, size).astype(np.float32)
+        assert self.lam is not None
+        theta = self._descend(state.theta[None], pad(x, size), y[None], len(x), self.lam)[0]
+        return _State(theta, squares)
+
+    def _accumulated(self, state: "_State", known: PreparedData[Prior]) -> Diagonal:
+        """Return the variance with pending points' gradients as they are now."""
+        shape, pending = known.x.shape[1:], known.x[known.n : known.n + known.pending]
+        padded = pad(pending, padded_size(len(pending), shape))
+        squares = state.with_gradients(self.network, padded, len(pending))
+        return Diagonal.of(squares, known.s2, self.network.scales(shape))
+
     def _variance(self, theta: np.ndarray, known: PreparedData[Prior]) -> Exact | Diagonal:
         features = _known_features(self.network, theta, known.x)
-        features = [(np.asarray(a), np.asarray(d)) for a, d in features]
         count = known.n + known.pending
         if self.variance == "exact":
-            return Exact.of(features, count, known.s2)
+            return Exact.of([(np.asarray(a), np.asarray(d)) for a, d in features], count, known.s2)
         scales = None if self.descent is None else self.network.scales(known.x.shape[1:])
-        return Diagonal.of(features, count, known.s2, scales)
+        return Diagonal.of(_squared(features, count), known.s2, scales)
 
 
 @spell_checked
@@ -288,6 +345,8 @@ class NeuralUCB(_Neural):
         descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
             of steps and this learning rate, in the standard parameterisation, which is then that
             of the diagonal variance too; a descent that diverges returns its start.
+        warm_start: Descend so after every observation, in the order of trials, from where the
+            last descent ended; U adds up gradients as they were when their points were observed.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -320,6 +379,8 @@ class NeuralTS(_Neural):
         descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
             of steps and this learning rate, in the standard parameterisation, which is then that
             of the diagonal variance too; a descent that diverges returns its start.
+        warm_start: Descend so after every observation, in the order of trials, from where the
+            last descent ended; U adds up gradients as they were when their points were observed.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -329,6 +390,40 @@ class NeuralTS(_Neural):
     """
 
     _noisy = True
+
+
+@dataclass(frozen=True)
+class _State:
+    """What the authors' code carries from round to round.
+
+    Args:
+        theta: The parameters, (p,).
+        squares: The sums of squared gradients, by layers; empty before the first observation.
+    """
+
+    theta: np.ndarray
+    squares: list[np.ndarray]
+
+    def with_gradients(self, network: Network, x: np.ndarray, count: int) -> list[np.ndarray]:
+        """Return the sums with those of the first `count` points more."""
+        more = _squared(_known_features(network, self.theta, x), count)
+        if not self.squares:
+            return more
+        return [a + b for a, b in zip(self.squares, more, strict=True)]
+
+
+_MOST_REMEMBERED = 8
+_REMEMBERED: dict[tuple[_Neural, int, bytes], _State] = {}  # by what they are functions of
+
+
+def _squared(features: Blocks, count: int) -> list[np.ndarray]:
+    """Return the sums of the squared gradients of the first `count` points, by layers."""
+    pairs = [[np.square(np.asarray(z)[:count], dtype=np.float64) for z in b] for b in features]
+    return [a.T @ d for a, d in pairs]
+
+
+def _ends(squares: list[np.ndarray]) -> np.ndarray:
+    return np.cumsum([u.size for u in squares])[:-1]
 
 
 def _features(network: Network, theta: Array, x: Array) -> Blocks:
