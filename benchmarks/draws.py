@@ -51,7 +51,7 @@ def seconds(function, repeats):
 
 
 def paper_policy(**training):
-    return STOBNTS(NETWORK, noise_std=0.1, lift_to_sphere=False, **training)
+    return STOBNTS(NETWORK, noise_std=0.1, inputs="cube", **training)
 
 
 def learning_rate(keys, data):
@@ -93,8 +93,8 @@ def linear_draw_flops(n, batch):
 def measure(n, batch, quick):
     data, keys = make_data(n), make_keys(0, batch)
     neural, linear = (
-        STOBNTS(NETWORK, noise_std=0.1, lift_to_sphere=False),
-        STOBNTSLinear(NETWORK, noise_std=0.1, lift_to_sphere=False),
+        STOBNTS(NETWORK, noise_std=0.1, inputs="cube"),
+        STOBNTSLinear(NETWORK, noise_std=0.1, inputs="cube"),
     )
     draws = neural(keys, data)
     linear(keys, data)
@@ -120,7 +120,7 @@ FIRST_DRAW = """
 import resource, sys
 from benchmarks import draws
 data, keys = draws.make_data(200), draws.make_keys(0, 4)
-getattr(draws, sys.argv[1])(draws.NETWORK, noise_std=0.1, lift_to_sphere=False)(keys, data)
+getattr(draws, sys.argv[1])(draws.NETWORK, noise_std=0.1, inputs="cube")(keys, data)
 usage = resource.getrusage(resource.RUSAGE_SELF)
 print(usage.ru_utime + usage.ru_stime)
 """

@@ -32,7 +32,7 @@ deviation = np.sqrt(np.diag(covariance))
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), sharey=True, layout="constrained")
 titles = ("STO-BNTS-Linear (Algorithm 2)", "STO-BNTS (Algorithm 1)")
 for axis, policy, title in zip(axes, (STOBNTSLinear, STOBNTS), titles, strict=True):
-    draws = policy(network, noise_std=0.1, lift_to_sphere=False, standardise=False)(
+    draws = policy(network, noise_std=0.1, inputs="cube", standardise=False)(
         make_keys(0, 20), data
     )
     values = draws(grid[:, None])

@@ -62,8 +62,9 @@ class Optimizer:
             "uncertainty" takes the points of largest posterior variance instead.
         journal: A file that keeps everything told. One that exists is continued.
         search: How the scores of the policy are maximised.
-        allow_repeats: Whether a finite space may propose a point again, for objectives so noisy
-            that this pays.
+        allow_repeats: Whether a score is maximised over the whole space, as the paper has it: then
+            a point may be proposed again, and more than once in a batch. This pays for objectives
+            with much noise. Otherwise every point is a new one.
 
     Examples:
         >>> from thomax import Float

@@ -45,7 +45,7 @@ class Proposer:
         seed: The seed of the search.
         initial: The number of initial points, "uncertainty", or None for the default number.
         search: How the policy's scores are maximised.
-        allow_repeats: Whether a finite space may propose a point again.
+        allow_repeats: Whether points may be proposed again, and twice in a batch.
     """
 
     space: Space | Pool
@@ -83,6 +83,7 @@ class Proposer:
             number=history.next_number,
             search=self.search,
             exclude=[] if self.allow_repeats else [t.params for t in history.listed()],
+            distinct=not self.allow_repeats,
         )
 
     def _is_initial(self, history: EncodedHistory) -> bool:

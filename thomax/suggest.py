@@ -42,8 +42,9 @@ def suggest(
     number: int,
     search: Search | None = None,
     exclude: Sequence[ParamsLike] = (),
+    distinct: bool = True,
 ) -> list[Params]:
-    """Return the next points: the maxima of n scores, which all differ.
+    """Return the next points: the maxima of n scores.
 
     Trials of the same number on the same data get the same score, however they are asked for.
 
@@ -56,6 +57,7 @@ def suggest(
         number: The number of the first trial that a point is wanted for.
         search: How hard to search; None for the default.
         exclude: Points that are not returned.
+        distinct: Whether the points must all differ.
     """
     with small_matrices(len(data)):
         score = _score(policy, make_keys(seed, n, first=number), data)
@@ -72,6 +74,7 @@ def suggest(
             exclude=exclude,
             centres=data.x[best[np.isfinite(data.y[best])]],
             known=data.x if len(data.x) else data.pending,
+            distinct=distinct,
         )
 
 

@@ -1,13 +1,19 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from thomax.keys import make_keys
+from thomax.model.data import Data
 from thomax.model.kernels import exact_ntk, float64
 from thomax.model.networks import CNN, MLP
 from thomax.model.posterior import log_evidence
 from thomax.model.prior import LiftedEvidence, Prior, _evidence, default_prior, fit_prior, lift
+from thomax.policies.sto import STOBNTSLinear
+from thomax.space.pool import Pool
 
 NETWORK = MLP(2, 64, "erf")
 
@@ -42,7 +48,7 @@ def test_the_gradient_of_lifting_is_finite_at_the_centre():
 @pytest.mark.parametrize("noise_std", [0.01, 0.3])
 def test_the_evidence_finds_the_prior_that_made_the_data(scale, noise_std):
     x, y = draw_from_prior(scale, noise_std, amplitude=2.0)
-    found = fit_prior(NETWORK, x, y, lift_to_sphere=True)
+    found = fit_prior(NETWORK, x, y, inputs="sphere")
     assert found.scale in (scale / 2, scale, 2 * scale)
     assert found.noise_std / noise_std == pytest.approx(1, rel=2.5)
     assert (found.noise_std > 0.1) == (noise_std > 0.1)
@@ -59,7 +65,7 @@ def test_the_chosen_prior_has_more_evidence_than_the_default():
         a = prior.amplitude
         return log_evidence(a**2 * K, y, a * prior.noise_std)
 
-    chosen, default = fit_prior(NETWORK, x, y, True), default_prior(NETWORK, True, None)
+    chosen, default = fit_prior(NETWORK, x, y, "sphere"), default_prior(NETWORK, "sphere", None)
     assert evidence(chosen) > evidence(default) + 10
 
 
@@ -138,7 +144,7 @@ def test_hyperparameters_that_give_no_covariance_have_infinite_loss():
 def test_each_dimension_gets_the_scale_that_made_the_data():
     true = np.array([4.0, 1.0, 0.25, 0.25])
     x, y = draw_from_prior(true, 0.05, amplitude=2.0, d=4)
-    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
+    found = fit_prior(NETWORK, x, y, inputs="sphere", scale_prior_std=0.5)
     assert found.scale.shape == (4,)
     assert (np.diff(found.scale[:3]) < 0).all()  # the order is found, and about the sizes:
     np.testing.assert_allclose(np.log(found.scale[:2]), np.log(true[:2]), atol=0.7)
@@ -147,7 +153,7 @@ def test_each_dimension_gets_the_scale_that_made_the_data():
 
 def test_the_ascent_ends_where_evidence_times_priors_is_largest():
     x, y = draw_from_prior(np.array([2.0, 0.5]), 0.1, amplitude=1.0, n=60)
-    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
+    found = fit_prior(NETWORK, x, y, inputs="sphere", scale_prior_std=0.5)
 
     def posterior(scale, noise_std, amplitude, common):
         with float64():
@@ -173,13 +179,13 @@ def test_the_ascent_ends_where_evidence_times_priors_is_largest():
 
 def test_dimensions_that_do_not_differ_keep_about_one_scale():
     x, y = draw_from_prior(1.0, 0.1, amplitude=1.0, n=80, d=5)
-    scale = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5).scale
+    scale = fit_prior(NETWORK, x, y, inputs="sphere", scale_prior_std=0.5).scale
     assert scale.max() < 3 * scale.min()
 
 
 def test_many_dimensions_share_one_scale():
     x = np.random.default_rng(0).normal(size=(20, 101))
-    found = fit_prior(NETWORK, x, x[:, 0], lift_to_sphere=True, scale_prior_std=0.5)
+    found = fit_prior(NETWORK, x, x[:, 0], inputs="sphere", scale_prior_std=0.5)
     assert np.ndim(found.scale) == 0
 
 
@@ -197,7 +203,7 @@ def test_noise_stays_below_its_limit(limit, scale_prior_std):
 @pytest.mark.slow
 def test_large_noise_is_found_where_it_is_allowed():
     x, y = draw_from_prior(1.0, 0.8, amplitude=1.0, n=200)
-    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5, max_noise_std=1.0)
+    found = fit_prior(NETWORK, x, y, inputs="sphere", scale_prior_std=0.5, max_noise_std=1.0)
     assert found.noise_std == pytest.approx(0.8, rel=0.4)
 
 
@@ -205,7 +211,7 @@ def test_data_like_noise_do_not_make_draws_planes():
     """Planes have their maxima in corners, and a search that believes in them never leaves."""
     rng = np.random.default_rng(0)
     x = np.repeat(rng.uniform(-1, 1, (20, 6)), 2, axis=0)
-    found = fit_prior(NETWORK, x, rng.normal(size=40), lift_to_sphere=True, scale_prior_std=0.25)
+    found = fit_prior(NETWORK, x, rng.normal(size=40), inputs="sphere", scale_prior_std=0.25)
     assert np.exp(np.log(found.scale).mean()) > 0.4  # 0.1 if the ascent has no lower bound
 
 
@@ -225,16 +231,46 @@ def test_a_scale_for_all_or_for_each_gives_draws_the_same_shape():
 
 def test_few_points_and_unknown_kernels_keep_the_default():
     x, y = np.zeros((3, 2)), np.arange(3.0)
-    assert fit_prior(NETWORK, x, y, True) == default_prior(NETWORK, True, None)
+    assert fit_prior(NETWORK, x, y, "sphere") == default_prior(NETWORK, "sphere", None)
     images = np.zeros((9, 4, 4, 1))
-    assert fit_prior(CNN(), images, np.arange(9.0), True) == Prior(None, 0.1)
-    assert fit_prior(MLP(activation="gelu"), images, np.arange(9.0), True).amplitude == 1.0
-    assert default_prior(CNN(), True, 0.2) == Prior(None, 0.2)
+    assert fit_prior(CNN(), images, np.arange(9.0), "sphere") == Prior(None, 0.1)
+    assert fit_prior(MLP(activation="gelu"), images, np.arange(9.0), "sphere").amplitude == 1.0
+    assert default_prior(CNN(), "sphere", 0.2) == Prior(None, 0.2)
 
 
 def test_a_prior_without_sphere_is_fitted_on_the_cube():
     x, y = draw_from_prior(1.0, 0.1, 1.0)
-    found = fit_prior(NETWORK, x, y, lift_to_sphere=False)
+    found = fit_prior(NETWORK, x, y, inputs="cube")
     assert found.scale is None
     np.testing.assert_array_equal(found.inputs(x), x)
     assert found.amplitude > 0
+
+
+def test_the_unit_cube_is_seen_by_the_evidence_the_prior_and_the_draws_alike():
+    """The same data from 0 to 1, given as they are to a model that leaves points alone."""
+    x, y = draw_from_prior(1.0, 0.1, 1.0)
+    found = fit_prior(NETWORK, x, y, inputs="unit_cube")
+    moved = fit_prior(NETWORK, 0.5 * (x + 1), y, inputs="cube")
+    assert (found.amplitude, found.noise_std) == (moved.amplitude, moved.noise_std)
+    np.testing.assert_array_equal(found.inputs(x), moved.inputs(0.5 * (x + 1)))
+    x = x.astype(np.float32)
+    keys, new, data = make_keys(0, 2), 0.9 * x, Data(x, y)
+    unit = Data(0.5 * (x + 1), y)
+    for network in (MLP(1, 32, "erf"), MLP(1, math.inf, "erf")):
+        policy = STOBNTSLinear(network, inputs="unit_cube", prior_width=64)
+        plain = STOBNTSLinear(network, inputs="cube", prior_width=64)
+        np.testing.assert_allclose(
+            policy(keys, data)(new), plain(keys, unit)(0.5 * (new + 1)), rtol=1e-3, atol=1e-3
+        )
+        np.testing.assert_allclose(
+            policy.covariance(new), plain.covariance(0.5 * (new + 1)), rtol=1e-4
+        )
+
+
+def test_images_are_seen_as_they_are_in_the_unit_cube():
+    """A pool has brought their pixels to [0, 1] itself."""
+    images = Pool(np.arange(256, dtype=np.uint8).reshape(4, 8, 8)).at([0, 3])
+    assert images.min() == 0
+    assert images.max() == 1
+    prior = default_prior(CNN(), "unit_cube", None)
+    np.testing.assert_array_equal(prior.inputs(images), images)

@@ -218,6 +218,20 @@ def test_an_exhausted_space_is_said_to_be_so(initial):
     assert [len(again.ask(3)) for _ in range(4)] == [3, 3, 3, 3]
 
 
+@pytest.mark.parametrize("space", [{"x": Float(0, 1)}, {"x": Int(0, 9)}], ids=["real", "finite"])
+def test_repeats_are_points_of_the_past_and_of_the_same_batch(space):
+    """Values that rise towards an edge: every draw has its maximum there, where one was told."""
+    sure = STOBNTSLinear(MLP(1, 32, "erf"), noise_std=0.01, beta=0.01)
+    for repeats, distinct in ((True, 1), (False, 3)):
+        search = optimizer(space, sure, initial=2, allow_repeats=repeats)
+        top = search.space.parameters["x"].high
+        for x in (0, top):
+            search.tell({"x": x}, x)
+        points = [t.params["x"] for t in search.ask(3)]
+        assert len(set(points)) == distinct
+        assert (top in points) == repeats
+
+
 def test_dropped_trials_are_neither_pending_nor_known():
     search = told(4)
     first, second = search.ask(2)

@@ -1,6 +1,7 @@
 """GP-TS and GP-UCB: their laws against independent computations, and data of every kind."""
 
 import math
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ from thomax.keys import make_key, make_keys
 from thomax.model import evaluation, kernels
 from thomax.model.data import Data
 from thomax.model.evaluation import evaluator
-from thomax.model.fourier import feature_matrix
+from thomax.model.fourier import draw_frequencies, feature_matrix
 from thomax.model.kernels import NTK, SE, Matern52, exact_ntk
 from thomax.model.networks import MLP
 from thomax.model.posterior import mean_and_covariance
@@ -143,7 +144,7 @@ def test_infinitely_wide_sto_bnts_linear_is_gp_ts_with_the_tangent_kernel():
     data = toy(6)
     policy = GPTS("ntk", fit=False, noise_std=0.3, prior_features=64, beta=1.5)
     network = MLP(width=math.inf, activation="erf")
-    same = STOBNTSLinear(network, noise_std=0.3, lift_to_sphere=False, prior_width=64, beta=1.5)
+    same = STOBNTSLinear(network, noise_std=0.3, inputs="cube", prior_width=64, beta=1.5)
     found, expected = (p(make_keys(3, 4), data)(NEW) for p in (policy, same))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -157,7 +158,7 @@ def test_tangent_draws_follow_the_posterior_and_so_does_wide_sto_bnts_linear():
     K, k, prior = (kernels.gram(kernel, a, b) for a, b in ((x, x), (x, NEW), (NEW, NEW)))
     mean, covariance = mean_and_covariance(K, k, prior, data.y, 0.3)
     gp = GPTS(kernel, prior_features=256, **RAW)
-    wide = STOBNTSLinear(network, noise_std=0.3, lift_to_sphere=False, standardise=False)
+    wide = STOBNTSLinear(network, noise_std=0.3, inputs="cube", standardise=False)
     scale = np.sqrt(np.diag(covariance))
     for policy in (gp, wide):
         values = policy(make_keys(4, count), data)(NEW)
@@ -199,22 +200,56 @@ def test_a_fitted_policy_ignores_an_irrelevant_dimension_and_predicts_the_rest()
     np.testing.assert_allclose(draws(new), np.tile(f(new), (3, 1)), atol=0.2)
 
 
-def test_the_papers_presets():
+def test_as_released_the_first_length_scale_serves_all_dimensions():
     rng = np.random.default_rng(6)
-    x = rng.uniform(-1, 1, (30, 3))
+    x = rng.uniform(-1, 1, (40, 3))
     data = Data(x, 100 + 50 * np.sin(3 * x[:, 1]))
-    ts, ucb = GPTS.paper()(make_keys(0, 2), data), GPUCB.paper()(0, data)
-    for score in (ts, ucb):
-        assert score.centre[0] == 0.0
-        assert score.scale[0] == 1.0
-    assert isinstance(ucb.kernel, SE)
+    keys, ucb = make_keys(0, 2), GPUCB.released()(0, data)
     scales = ucb.kernel.length_scale[0]
     assert scales[1] < scales[0] / 5
-    # With the first length scale for all dimensions frequencies are alike, and small here.
-    assert ts.omega.shape == (2, 500, 3)
-    np.testing.assert_allclose(ts.omega.std((0, 1)) * scales[0], 1, atol=4 / np.sqrt(2 * 1000))
-    assert ucb.kappa[0] == 1.0
     assert ucb.noise[0] > 0
+    one = 4 / np.sqrt(2 * 1000)  # relative errors of deviations of 1,000 frequencies
+    released, paper = GPTS.released()(keys, data), GPTS.paper()(keys, data)
+    assert released.omega.shape == (2, 500, 3)
+    np.testing.assert_allclose(released.omega.std((0, 1)) * scales[0], 1, atol=one)
+    np.testing.assert_allclose(paper.omega.std((0, 1)) * scales, 1, atol=one)
+
+
+def test_a_bound_of_random_features_is_that_of_ridge_regression_on_them():
+    """Mean phi nu with nu = S^-1 Phi^T y, S = Phi^T Phi + s2 I, deviation s phi^T S^-1 phi."""
+    data = toy(8, pending=1)
+    policy = GPUCB(SE(SCALES), fit=False, noise_std=0.3, features=20, kappa=1.5, standardise=False)
+    keys = make_keys(0, 2)
+    found = policy(keys, data)(NEW)
+    omega = draw_frequencies(keys, SE(SCALES), 10, 2)
+    for row, waves in zip(found, omega, strict=True):
+        phi, new = (feature_matrix(waves, np.asarray(x, float)) for x in (data.x, NEW))
+        both = np.concatenate([phi, feature_matrix(waves, data.pending)])
+        nu = np.linalg.solve(phi.T @ phi + 0.09 * np.eye(20), phi.T @ data.y)
+        S = both.T @ both + 0.09 * np.eye(20)
+        deviation = np.sqrt(0.09 * np.einsum("ni,ni->n", new, np.linalg.solve(S, new.T).T))
+        np.testing.assert_allclose(row, new @ nu + 1.5 * deviation, rtol=1e-4, atol=1e-5)
+    assert np.abs(found[0] - found[1]).max() > 0.01
+
+
+@pytest.mark.parametrize("policy", [GPUCB(fit_every=20), GPTS("se", features=32, fit_every=20)])
+def test_hyperparameters_change_only_at_every_twentieth_observation(policy):
+    """In the order of trials, whatever failed between; all of them are fitted before the 20th."""
+    data = toy(45)
+    y = data.y.copy()
+    y[3] = np.nan
+
+    def scales(n):
+        score = policy(0, Data(data.x[:n], y[:n]))
+        return score.omega if isinstance(policy, GPTS) else score.kernel.length_scale
+
+    np.testing.assert_array_equal(scales(21), scales(40))
+    assert (scales(40) != scales(41)).any()
+    assert (scales(20) != scales(21)).any()  # 19 gave a value, and are all fitted
+    every = replace(policy, fit_every=1)
+    fitted = every(0, Data(data.x[:21], y[:21]))
+    expected = fitted.omega if isinstance(policy, GPTS) else fitted.kernel.length_scale
+    np.testing.assert_array_equal(scales(21), expected)
 
 
 POLICIES = {
@@ -225,6 +260,8 @@ POLICIES = {
     "ucb ntk": GPUCB("ntk"),
     "ts paper": GPTS.paper(),
     "ucb paper": GPUCB.paper(),
+    "ts released": GPTS.released(),
+    "ucb released": GPUCB.released(),
 }
 EVERY = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
@@ -319,7 +356,7 @@ def test_impossible_settings_are_refused():
         GPTS(beta=0.0)
     with pytest.raises(ValueError, match="even"):
         GPTS(features=3)
-    with pytest.raises(ValueError, match="prior_features to be a whole number >= 2"):
+    with pytest.raises(ValueError, match="prior_features to be even and >= 2"):
         GPTS(prior_features=0)
     with pytest.raises(ValueError, match="features=None"):
         GPTS("ntk", features=100)

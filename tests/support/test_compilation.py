@@ -207,7 +207,7 @@ def test_proposals_do_not_depend_on_the_settings_of_jax(setting):
             return params["x"] < 0.9
 
         space = tx.Space({"x": tx.Float(-1, 1), "n": tx.Int(1, 40)}, constraint=constraint)
-        policy = tx.STOBNTSLinear(tx.Custom(_init, apply), lift_to_sphere=False)
+        policy = tx.STOBNTSLinear(tx.Custom(_init, apply), inputs="cube")
         optimizer = tx.Optimizer(space, policy, seed=0, initial=2)
         for trial in optimizer.ask(2) + optimizer.ask(2):
             optimizer.tell(trial, trial.params["x"])

@@ -56,7 +56,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         initial: The number of quasi-random points before the policy takes over, or "uncertainty",
             as for Optimizer.
         search: How the scores of the policy are maximised.
-        allow_repeats: Whether a finite space may propose a point again.
+        allow_repeats: Whether points may be proposed again, and twice in a batch.
 
     Examples:
         >>> from ray import tune

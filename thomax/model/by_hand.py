@@ -21,6 +21,7 @@ import numpy as np
 
 from thomax.model.evaluation import Evaluator
 from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.prior import UnitCube
 
 
 class Layer(NamedTuple):
@@ -222,7 +223,7 @@ class MLPEvaluator(Evaluator):
 
     Args:
         network: The shape and the scales of the networks.
-        lifting: Scales of the inputs before they are lifted to a sphere, (B, d), or None.
+        lifting: What the networks see of points, as in a `Draw`.
         beta: What multiplies the draws, (B,).
         base: Where the networks are linearised.
         direction: The direction v of the tangent term.
@@ -230,7 +231,7 @@ class MLPEvaluator(Evaluator):
     """
 
     network: MLP
-    lifting: np.ndarray | None
+    lifting: np.ndarray | UnitCube | None
     beta: np.ndarray
     base: list[Layer]
     direction: list[Layer]
@@ -240,7 +241,7 @@ class MLPEvaluator(Evaluator):
     def of(
         cls,
         network: MLP,
-        lifting: np.ndarray | None,
+        lifting: np.ndarray | UnitCube | None,
         beta: np.ndarray,
         *,
         base: np.ndarray,
@@ -251,7 +252,7 @@ class MLPEvaluator(Evaluator):
 
         Args:
             network: The shape and the scales of the networks.
-            lifting: Scales of the inputs before they are lifted to a sphere, (B, d), or None.
+            lifting: What the networks see of points, as in a `Draw`.
             beta: What multiplies the draws, (B,).
             base: Where the networks are linearised, (B, p).
             direction: The direction of the tangent term, (B, p).
@@ -269,17 +270,17 @@ class MLPEvaluator(Evaluator):
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of all draws at the same points."""
-        x = x.reshape(len(x), -1)
+        x = self._in_unit_cube(x, 2).reshape(len(x), -1)
         return self._in_pieces([x[i : i + _PIECE] for i in range(0, len(x), _PIECE)])
 
     def own_values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of each draw at its own points."""
-        x = x.reshape(*x.shape[:2], -1)
+        x = self._in_unit_cube(x, 3).reshape(*x.shape[:2], -1)
         return self._in_pieces([x[:, i : i + _PIECE] for i in range(0, x.shape[1], _PIECE)])
 
     def own_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return values and gradients of each draw at its own points."""
-        z, scales, length = self._lifted(x)
+        z, scales, length = self._lifted(self._in_unit_cube(x, 3))
         forward = Forward.of(self.network, self.base, z)
         tangents = forward.tangents(self.direction)
         values, by_z = tangents[-1], forward.tangent_gradient(self.direction, tangents)
@@ -288,7 +289,9 @@ class MLPEvaluator(Evaluator):
             values, by_z = values + other.signals[-1], by_z + other.gradient()
         by_z = self.beta[:, None, None] * by_z
         values = self.beta[:, None] * values[..., 0]
-        if self.lifting is not None:  # the length of z is fixed: only the part across z counts
+        if isinstance(self.lifting, UnitCube):
+            by_z *= np.float32(0.5)
+        elif self.lifting is not None:  # z has a fixed length: only the part across z counts
             by_z -= z * ((by_z * z).sum(axis=-1, keepdims=True) / z.shape[-1])
             by_z = (by_z[..., :-1] / length) * scales
         return values.astype(np.float64), by_z.astype(np.float64)
@@ -301,12 +304,17 @@ class MLPEvaluator(Evaluator):
 
         return MLPEvaluator(
             self.network,
-            None if self.lifting is None else self.lifting[which],
+            self.lifting[which] if isinstance(self.lifting, np.ndarray) else self.lifting,
             self.beta[which],
             some(self.base),
             some(self.direction),
             None if self.trained is None else some(self.trained),
         )
+
+    def _in_unit_cube(self, x: np.ndarray, axes: int) -> np.ndarray:
+        """Bring points to the unit cube if the networks see them there; not images."""
+        seen_there = isinstance(self.lifting, UnitCube) and x.ndim == axes
+        return (x + 1) * np.float32(0.5) if seen_there else x
 
     def _in_pieces(self, pieces: list[np.ndarray]) -> np.ndarray:
         """Evaluate so few points at a time that what is between stays in the cache."""
@@ -322,7 +330,7 @@ class MLPEvaluator(Evaluator):
 
     def _lifted(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return points as the networks see them, what multiplied them, and the last divisor."""
-        if self.lifting is None:
+        if not isinstance(self.lifting, np.ndarray):
             return x, np.ones(1), np.ones(1)
         d = x.shape[-1]
         alike = x.ndim == 2 and bool((self.lifting == self.lifting[0]).all())

@@ -15,7 +15,7 @@ from thomax.model.by_hand import MLPEvaluator, is_by_hand
 from thomax.model.evaluation import CompiledEvaluator, Evaluator, Score, evaluate
 from thomax.model.kernels import NTK
 from thomax.model.networks import Network
-from thomax.model.prior import lift
+from thomax.model.prior import UnitCube, seen
 from thomax.model.targets import restored
 from thomax.model.training import Certificate
 from thomax.support.lazy_jax import jax, pytree
@@ -31,7 +31,7 @@ class Units(TypedDict):
 
     centre: np.ndarray
     scale: np.ndarray
-    lifting: np.ndarray | None
+    lifting: np.ndarray | UnitCube | None
     warping: np.ndarray | None
     single: bool
 
@@ -43,8 +43,8 @@ class Draw(Score):
     Args:
         centre: What is added in the end, (B,).
         scale: What multiplies the standardised values, (B,).
-        lifting: Scales of the inputs before they are lifted to a sphere, (B, d); None if they
-            are not lifted.
+        lifting: Scales of the inputs before they are lifted to a sphere, (B, d); UnitCube if they
+            are seen in [0, 1]^d, None if they are seen as they are.
         single: Whether a single key was given, so that calls return (N,) instead of (B, N).
         warping: Power, shift and spread of the targets' transform, (B, 3); None if they were not
             transformed.
@@ -52,7 +52,7 @@ class Draw(Score):
 
     centre: np.ndarray
     scale: np.ndarray
-    lifting: np.ndarray | None
+    lifting: np.ndarray | UnitCube | None
     single: bool
     warping: np.ndarray | None = field(default=None, kw_only=True)
 
@@ -75,7 +75,7 @@ class Draw(Score):
 
     def inputs(self, x: Array) -> Array:
         """Return points as the network sees them."""
-        return x if self.lifting is None else lift(x, self.lifting)
+        return seen(x, self.lifting)
 
     def evaluator(self) -> Evaluator:
         """Return what evaluates these draws: JAX, unless NumPy can."""

@@ -88,6 +88,28 @@ def feature_sum(omega: Array, w: Array, x: Array) -> Array:
     return jnp.sum(waves, axis=1) / math.sqrt(len(omega))
 
 
+@pytree(data_fields=["omega"])
+@dataclass(frozen=True)
+class FourierKernel:
+    """The covariance phi(x) . phi(x') of a process of random features, of unit variance.
+
+    Args:
+        omega: The frequencies of the waves, (m, d).
+    """
+
+    omega: np.ndarray
+
+    def __call__(self, x1: Array, x2: Array) -> Array:
+        """Return the covariances (n1, n2)."""
+        first, second = (x @ self.omega.T for x in (x1, x2))
+        waves = jnp.cos(first) @ jnp.cos(second).T + jnp.sin(first) @ jnp.sin(second).T
+        return waves / len(self.omega)
+
+    def diagonal(self, x: Array) -> Array:
+        """Return the variances (n,)."""
+        return jnp.ones(len(x), x.dtype)
+
+
 @pytree(
     data_fields=[*DRAW_FIELDS, "beta", "omega", "w", "kernel", "x", "weights"],
     meta_fields=["single"],

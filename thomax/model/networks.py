@@ -62,6 +62,15 @@ class Network(Protocol):
             shape: Shape of one point.
         """
 
+    def scales(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return what each parameter is multiplied by to give a weight of the network, (p,).
+
+        Only gradient descent needs it: the weights are the standard parameterisation.
+
+        Args:
+            shape: Shape of one point.
+        """
+
     def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,).
 
@@ -121,6 +130,10 @@ class MLP:
     def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the weights and the bias of the output layer."""
         return np.arange(self.size(shape)) >= self.size(shape) - (int(self.width) + 1)
+
+    def scales(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the standard deviations of the weights, which multiply the parameters."""
+        return _standard_deviations(self, self.layers(math.prod(shape)))
 
     def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,)."""
@@ -197,6 +210,13 @@ class CNN:
     def output_mask(self, shape: tuple[int, ...]) -> np.ndarray:
         """Mark the weights and the bias of the output layer."""
         return np.arange(self.size(shape)) >= self.size(shape) - (int(self.width) + 1)
+
+    def scales(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the standard deviations of the weights, which multiply the parameters."""
+        convolutions, dense = self._layers(shape)
+        return _standard_deviations(
+            self, [*((self.kernel**2 * a, b) for a, b in convolutions), *dense]
+        )
 
     def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,)."""
@@ -315,6 +335,10 @@ class Custom:
             paths = [path for path in paths if path[depth] == entry]
         return np.concatenate([np.full(np.size(leaf), path in paths) for path, leaf in leaves])
 
+    def scales(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the root mean square of each array, which multiplies its parameters."""
+        return _scales(self)
+
     def apply(self, theta: Array, x: Array) -> Array:
         """Compute the network's outputs (n,)."""
         found = self.function(_unravel(self)(theta * _scales(self).astype(theta.dtype)), x)
@@ -369,6 +393,12 @@ def _check(network: MLP | CNN, *counts: str) -> None:
 
 
 PAPER_NETWORK = MLP(2, 256, "relu", w_std=1.5, b_std=0.05)  # of the paper's experiments
+
+
+def _standard_deviations(network: MLP | CNN, layers: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return those of all weights, layer by layer: rows of weights, then one of biases."""
+    rows = [([network.w_std / math.sqrt(a)] * a + [network.b_std], b) for a, b in layers]
+    return np.concatenate([np.repeat(np.array(each, np.float32), b) for each, b in rows])
 
 
 def _dense(

@@ -1,4 +1,4 @@
-"""The prior over functions: inputs on a sphere, and scales chosen by the evidence.
+"""The prior over functions: what a network sees of a point, and scales chosen by the evidence.
 
 On the cube a network's prior variance grows with |x|^2: draws then have their maxima in corners,
 and a search in many dimensions never leaves them. Lifted to a sphere, all points are alike.
@@ -15,6 +15,7 @@ Notation:
 import math
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -23,9 +24,12 @@ from thomax.model.kernels import NTK, exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import MLP, Network
 from thomax.model.posterior import Factor, evidence_and_gradient
 from thomax.model.targets import USUAL_NOISE_STD
-from thomax.support.lazy_jax import array_module
+from thomax.support.checks import one_of
+from thomax.support.lazy_jax import array_module, pytree
 from thomax.support.types import Array, ArrayOrFloat
 
+Inputs: TypeAlias = Literal["sphere", "cube", "unit_cube"]
+INPUTS = one_of("sphere", "cube", "unit_cube")
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RATIOS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 SMALLEST_MAX_NOISE_STD = math.sqrt(RATIOS[0])
@@ -53,18 +57,47 @@ def lift(x: Array, scale: ArrayOrFloat) -> Array:
     return math.sqrt(d + 1) * extended / norm
 
 
+@pytree(data_fields=[])
+@dataclass(frozen=True)
+class UnitCube:
+    """Instead of the scales of a sphere: points of [-1, 1]^d are seen as those of [0, 1]^d.
+
+    Images are seen as they are: a pool brings the pixels of integers to [0, 1] itself.
+    """
+
+    def __call__(self, x: Array) -> Array:
+        """Return points as a network sees them.
+
+        Args:
+            x: The points, (n, ...).
+        """
+        return 0.5 * (x + 1) if x.ndim == 2 else x
+
+
+def seen(x: Array, lifting: "ArrayOrFloat | UnitCube | None") -> Array:
+    """Return points as a network sees them: lifted to a sphere, in the unit cube, or as they are.
+
+    Args:
+        x: The points, (n, ...).
+        lifting: The scales of the inputs before they are lifted, or where else they are seen.
+    """
+    if lifting is None:
+        return x
+    return lifting(x) if isinstance(lifting, UnitCube) else lift(x, lifting)
+
+
 @dataclass(frozen=True)
 class Prior:
     """The prior over functions; without a scale points are not lifted to the sphere.
 
     Args:
         scale: What multiplies the inputs before they are lifted: one, or one for each dimension,
-            (d,); None if they are not lifted.
+            (d,); UnitCube if they are brought to [0, 1]^d, None if they are left as they are.
         noise_std: The standard deviation of the observation noise, in units of the amplitude.
         amplitude: The standard deviation of the function, in units of the network's.
     """
 
-    scale: float | np.ndarray | None
+    scale: float | np.ndarray | UnitCube | None
     noise_std: float
     amplitude: float = 1.0
 
@@ -74,31 +107,35 @@ class Prior:
         Args:
             x: The points, (n, ...).
         """
-        if self.scale is None:
-            return x
+        if self.scale is None or isinstance(self.scale, UnitCube):
+            return np.asarray(seen(x, self.scale))
         return np.asarray(lift(x.astype(np.float32), np.asarray(self.scale, np.float32)))
 
-    def lifting(self, count: int, d: int) -> np.ndarray | None:
+    def lifting(self, count: int, d: int) -> np.ndarray | UnitCube | None:
         """Return the scale of every dimension for each of so many draws, (count, d).
+
+        Where points are not lifted it is what they are instead.
 
         Args:
             count: The number of draws.
             d: The number of dimensions.
         """
-        if self.scale is None:
-            return None
+        if self.scale is None or isinstance(self.scale, UnitCube):
+            return self.scale
         return np.broadcast_to(np.asarray(self.scale, np.float32), (count, d)).copy()
 
 
-def default_prior(network: Network, lift_to_sphere: bool, noise_std: float | None) -> Prior:
+def default_prior(network: Network, inputs: Inputs, noise_std: float | None) -> Prior:
     """Return the prior before there are enough data to choose one.
 
     Args:
         network: The network; only an MLP can have its inputs lifted.
-        lift_to_sphere: Whether to lift points to a sphere before the network sees them.
+        inputs: What the network sees of points.
         noise_std: The standard deviation of the observation noise; None for the usual one.
     """
-    scale = 1.0 if lift_to_sphere and isinstance(network, MLP) else None
+    scale: float | UnitCube | None = UnitCube() if inputs == "unit_cube" else None
+    if inputs == "sphere" and isinstance(network, MLP):
+        scale = 1.0
     return Prior(scale, USUAL_NOISE_STD if noise_std is None else noise_std)
 
 
@@ -163,7 +200,7 @@ def fit_prior(
     network: Network,
     x: np.ndarray,
     targets: np.ndarray,
-    lift_to_sphere: bool,
+    inputs: Inputs,
     *,
     scale_prior_std: float = 0.0,
     max_noise_std: float = 0.32,
@@ -178,23 +215,26 @@ def fit_prior(
         network: The network whose tangent kernel is the prior covariance.
         x: The observed points, (n, ...).
         targets: The standardised values, (n,).
-        lift_to_sphere: Whether to lift points to a sphere before the network sees them.
+        inputs: What the network sees of points.
         scale_prior_std: The prior standard deviation of the logarithm of a dimension's scale
             around the common one; 0 keeps one scale for all.
         max_noise_std: The largest standard deviation of the noise, in units of the amplitude.
     """
-    before = default_prior(network, lift_to_sphere, None)
+    before = default_prior(network, inputs, None)
     if len(x) < 4 or not has_exact_ntk(network):
         return before
     kernel = exact_ntk(network)
     some, values = _thinned(x, targets, _MOST_POINTS)
-    scales = SCALES if before.scale is not None else (None,)
+    scales: tuple[float | UnitCube | None, ...] = SCALES
+    if is_seen_otherwise := not isinstance(before.scale, float):
+        assert not isinstance(before.scale, np.ndarray)
+        scales = (before.scale,)
     kernels = {scale: _gram(kernel, some, scale) for scale in scales}
     ratios = [ratio for ratio in RATIOS if ratio <= max_noise_std**2 * (1 + 1e-9)]
     best = max(product(scales, ratios), key=lambda c: _evidence(kernels[c[0]], values, *c)[0])
     amplitude = _evidence(kernels[best[0]], values, *best)[1]
     found = Prior(best[0], math.sqrt(best[1]), amplitude)
-    if scale_prior_std == 0 or before.scale is None or x[0].size > _MOST_DIMENSIONS:
+    if scale_prior_std == 0 or is_seen_otherwise or x[0].size > _MOST_DIMENSIONS:
         return found
     some, values = _thinned(x, targets, _MOST_POINTS_EACH)
     return _each_dimension(kernel, some, values, found, scale_prior_std, max_noise_std)
@@ -240,7 +280,7 @@ def _box(d: int, max_noise_std: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _evidence(
-    K: np.ndarray, y: np.ndarray, scale: float | None, ratio: float
+    K: np.ndarray, y: np.ndarray, scale: float | UnitCube | None, ratio: float
 ) -> tuple[float, float]:
     """Return the log evidence at the best amplitude, with weak priors, and that amplitude.
 
@@ -251,11 +291,11 @@ def _evidence(
     factor = Factor(K, ratio)
     square = (float(np.square(factor.half_solve(y)).sum()) + 1.0) / (n + 1)
     log_evidence = -0.5 * ((n + 1) * math.log(square) + factor.log_determinant())
-    prior = -0.5 * (math.log(scale or 1.0) / 1.0) ** 2 - 0.5 * (math.log(ratio / 1e-2) / 3.0) ** 2
+    log_scale = math.log(scale) if isinstance(scale, float) else 0.0
+    prior = -0.5 * log_scale**2 - 0.5 * (math.log(ratio / 1e-2) / 3.0) ** 2
     return log_evidence + prior, math.sqrt(square)
 
 
-def _gram(kernel: NTK, x: np.ndarray, scale: float | None) -> np.ndarray:
-    x = x.reshape(len(x), -1).astype(np.float64)
-    z = x if scale is None else np.asarray(lift(x, scale))
+def _gram(kernel: NTK, x: np.ndarray, scale: float | UnitCube | None) -> np.ndarray:
+    z = np.asarray(seen(x.astype(np.float64), scale))
     return gram(kernel, z, z)

@@ -1,33 +1,32 @@
 """Deep ensembles: Algorithm 1 of Dai et al. (NeurIPS 2022) without the Bayesian terms.
 
 A member is the network itself, trained from its own start theta0 to fit the data: no tangent term,
-no regularisation, no perturbed targets. Members differ only by their starts; the paper's Figure 1
-shows that this underestimates the uncertainty.
+no perturbed targets, and hardly any pull to the start unless `noise_std` asks for it. Members
+differ only by their starts; the paper's Figure 1 shows that this underestimates the uncertainty.
 
 Notation:
     theta0   starts, every entry N(0, 1)         (B, p)
     theta    trained parameters                  (B, p)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
+from thomax.model.descent import descend
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.networks import MLP, PAPER_NETWORK, Network
-from thomax.model.prior import Prior, default_prior
-from thomax.model.training import Problem, descend_or_stay, train
+from thomax.model.prior import INPUTS, Inputs, Prior, default_prior
+from thomax.model.training import Problem, train
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, groups, is_infinite
 from thomax.support.checks import DESCENT, FLAG, NETWORK, at_least, check, whole
 from thomax.support.lazy_jax import pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array
-
-_RIDGE = 1e-6  # nothing but a floor under the solves, where points coincide
 
 
 @pytree(
@@ -58,13 +57,17 @@ class DeepEnsemble(Policy):
 
     Args:
         network: The network, of finite width.
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
+        noise_std: The weight of the squared distance from the start in the loss is its square, as
+            in `STOBNTS`; the default is a floor under the solves where points coincide.
         steps: Damped Gauss-Newton steps at most.
         polish: Iterations at most of the optimisation that follows them.
         tolerance: Stop when the gradient's norm has fallen by this factor.
-        descent: Train by gradient descent on the mean squared error instead, with this number of
-            steps and this learning rate; a descent that diverges returns its start.
+        descent: Train by gradient descent instead, with this number of steps and this learning
+            rate, in the standard parameterisation, on half the mean of squares; a descent that
+            diverges returns its start.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -74,8 +77,9 @@ class DeepEnsemble(Policy):
     """
 
     network: Network = MLP(activation="erf")  # noqa: RUF009 - frozen
-    lift_to_sphere: bool = True
+    inputs: Inputs = "sphere"
     standardise: bool = True
+    noise_std: float = 1e-3
     steps: int = 20
     polish: int = 50
     tolerance: float = 1e-4
@@ -83,9 +87,8 @@ class DeepEnsemble(Policy):
 
     def __post_init__(self) -> None:
         check(
-            self, network=NETWORK, lift_to_sphere=FLAG, standardise=FLAG, steps=whole(0),
-            polish=whole(0),
-            tolerance=at_least(0), descent=DESCENT,
+            self, network=NETWORK, inputs=INPUTS, standardise=FLAG, steps=whole(0),
+            polish=whole(0), tolerance=at_least(0), descent=DESCENT, noise_std=at_least(0),
         )  # fmt: skip
         if is_infinite(self.network):
             raise ValueError(
@@ -95,22 +98,22 @@ class DeepEnsemble(Policy):
 
     @classmethod
     def paper(cls, *, scaled: bool = False) -> "DeepEnsemble":
-        """Return the settings of the released code: 10,000 gradient steps on raw targets.
-
-        There the scales sit in the parameters and the learning rate is 1e-3 for half the mean
-        squared error. Here they sit in the forward pass, where the same steps of the hidden
-        layers have the rate 1e-3 * width / w_std^2 / 2; those of the first layer are longer here.
+        """Return the settings of the paper: `STOBNTS.paper()` without the tangent term.
 
         Args:
             scaled: Standardise the targets.
         """
-        rate = 1e-3 * PAPER_NETWORK.width / PAPER_NETWORK.w_std**2 / 2
-        return cls(PAPER_NETWORK, lift_to_sphere=False, standardise=scaled, descent=(10_000, rate))
+        return cls(PAPER_NETWORK, inputs="unit_cube", standardise=scaled, noise_std=0.1)
+
+    @classmethod
+    def released(cls) -> "DeepEnsemble":
+        """Return the settings of the released code: 10,000 gradient steps, no regularisation."""
+        return replace(cls.paper(), noise_std=0.0, descent=(10_000, 1e-3))
 
     def __call__(self, key: Key, data: Data) -> Member:
         """Return one member for each key."""
         keys, single = as_keys(key)
-        prior = default_prior(self.network, self.lift_to_sphere, None)
+        prior = default_prior(self.network, self.inputs, None)
         known = PreparedData.of(data, lambda x, y: prior, standardise=self.standardise)
         theta = normals(keys, self.network.size(known.x.shape[1:]), Stream.THETA0)
         if known.n:
@@ -123,10 +126,13 @@ class DeepEnsemble(Policy):
     def _train(self, theta0: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
         x, targets = known.x, known.tiled_targets(len(theta0))
         if self.descent is None:
-            problem = Problem(self.network, theta0, x, targets, known.is_observed, _RIDGE)
-            return train(problem, steps=self.steps, polish=self.polish, tolerance=self.tolerance)[
-                0
-            ]
+            s2 = self.noise_std**2
+            problem = Problem(self.network, theta0, x, targets, known.is_observed, s2)
+            settings = {"steps": self.steps, "polish": self.polish}
+            return train(problem, **settings, tolerance=self.tolerance)[0]
         steps, rate = self.descent
-        problem = Problem(self.network, theta0, x, targets, known.mean_weights, 0.0)
-        return descend_or_stay(problem, theta0, steps=steps, learning_rate=rate)
+        penalty = np.full(theta0.shape[1], self.noise_std**2 / known.n)
+        return descend(
+            self.network, theta0, theta0, x, targets, known.mean_weights,
+            penalty=penalty, steps=steps, rate=rate,
+        )  # fmt: skip

@@ -22,7 +22,13 @@ from thomax.model import gp_prior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.draws import DRAW_FIELDS, Draw, PathwiseDraw, repeated
-from thomax.model.fourier import FourierDraw, conditioned, draw_frequencies, feature_matrix
+from thomax.model.fourier import (
+    FourierDraw,
+    FourierKernel,
+    conditioned,
+    draw_frequencies,
+    feature_matrix,
+)
 from thomax.model.gp_prior import GPKernel, KernelName
 from thomax.model.kernels import NTK, SE, Matern52, gram
 from thomax.model.networks import MLP
@@ -30,10 +36,16 @@ from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import Prior
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, Schedule, at, pathwise_draws
-from thomax.support.checks import FLAG, POSITIVE, at_least, check, whole
-from thomax.support.lazy_jax import jnp, pytree
+from thomax.support.checks import FLAG, POSITIVE, Rule, at_least, check, is_whole, whole
+from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array
+
+PAPER_KERNEL = SE(2.0)  # a length scale of 1 on [0, 1]^d, where a fit of the released code starts
+_EVEN = Rule(
+    "to be even and >= 2 (cosines and sines come in pairs)",
+    lambda v: is_whole(v, 2) and v % 2 == 0,
+)
 
 
 @spell_checked
@@ -59,6 +71,8 @@ class GPTS(Policy):
             the network that it is drawn from.
         first_length_scale_only: Use the length scale of the first dimension for all of them, as
             the paper's released code does.
+        fit_every: Fit the first observations, as many as are a multiple of this number (all of
+            them, while they are fewer), in the order of trials.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -76,36 +90,28 @@ class GPTS(Policy):
     hyperprior: bool = True
     prior_features: int = 1024
     first_length_scale_only: bool = False
+    fit_every: int = 1
 
     def __post_init__(self) -> None:
         _check(self)
         check(
-            self, beta=POSITIVE.or_function(), features=whole(2).or_none(),
-            prior_features=whole(2), first_length_scale_only=FLAG,
-        )  # fmt: skip
-        for name in ("features", "prior_features"):
-            count = getattr(self, name)
-            if count is not None and count % 2:
-                raise ValueError(
-                    f"GPTS needs {name} to be even, got {count}: cosines and sines come in pairs."
-                )
-        if self.features is not None and isinstance(gp_prior.named_kernel(self.kernel, 1), NTK):
-            raise ValueError(
-                f"GPTS with the tangent kernel needs features=None, got {self.features}."
-            )
+            self, beta=POSITIVE.or_function(), prior_features=_EVEN, first_length_scale_only=FLAG
+        )
 
     @classmethod
     def paper(cls) -> Self:
-        """Return the baseline of the paper as its released code has it.
+        """Return the baseline of the paper: SE kernel, 1,000 features, raw targets, no priors.
 
-        SE kernel, 1,000 features, raw targets, no priors, and the length scale of the first
-        dimension used for all of them. There, features were cosines with random phases, scaled to
-        norm 1 (pairs of cosine and sine have it), and the evidence was maximised every 20
-        observations, not at every call.
+        Length scales start at 1 on the unit cube, and are fitted every 20 observations, both as
+        in the released code. Pairs of cosine and sine have the norm 1 that features of a cosine
+        with a random phase are scaled to there.
         """
-        return cls(
-            "se", features=1000, standardise=False, hyperprior=False, first_length_scale_only=True
-        )
+        return cls(PAPER_KERNEL, features=1000, standardise=False, hyperprior=False, fit_every=20)
+
+    @classmethod
+    def released(cls) -> Self:
+        """Return the settings of the released code: one length scale serves all dimensions."""
+        return replace(cls.paper(), first_length_scale_only=True)
 
     def __call__(self, key: Key, data: Data) -> FourierDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
@@ -180,6 +186,10 @@ class GPUCB(Policy):
         standardise: Bring the targets to mean zero and unit variance.
         hyperprior: Multiply the evidence by weak priors of what `fit` chooses.
         predictive: Include the noise in the standard deviation.
+        features: Make the process that of so many random features, drawn anew for every key, as
+            the paper does; None leaves the kernel exact.
+        fit_every: Fit the first observations, as many as are a multiple of this number (all of
+            them, while they are fewer), in the order of trials.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -197,6 +207,8 @@ class GPUCB(Policy):
     standardise: bool = True
     hyperprior: bool = True
     predictive: bool = False
+    features: int | None = None
+    fit_every: int = 1
 
     def __post_init__(self) -> None:
         _check(self)
@@ -204,12 +216,21 @@ class GPUCB(Policy):
 
     @classmethod
     def paper(cls) -> Self:
-        """Return the baseline of the paper as its released code has it.
+        """Return the baseline of the paper: SE kernel, 1,000 features, raw targets, no priors.
 
-        SE kernel, raw targets, no priors, the mean plus one standard deviation of a noisy
-        observation. There, the evidence was maximised every 20 observations.
+        The bound is one standard deviation above the mean, because beta is 1 in all experiments.
+        Length scales start at 1 on the unit cube, and are fitted every 20 observations, both as
+        in the released code.
         """
-        return cls("se", kappa=1.0, standardise=False, hyperprior=False, predictive=True)
+        return cls(
+            PAPER_KERNEL, kappa=1.0, standardise=False, hyperprior=False, features=1000,
+            fit_every=20,
+        )  # fmt: skip
+
+    @classmethod
+    def released(cls) -> Self:
+        """Return the settings of the released code: an exact process, bounds of noisy values."""
+        return replace(cls.paper(), features=None, predictive=True)
 
     def __call__(self, key: Key, data: Data) -> "UpperBound":
         """Return the bound, once for each key."""
@@ -217,12 +238,14 @@ class GPUCB(Policy):
         count = len(keys)
         with small_matrices(len(data) + len(data.pending)):
             known = _prepared(self, data)
-            x, kernel = known.x.astype(np.float64), known.prior.kernel
-            weights, root = known.solve(kernel, known.targets[None])[0], _inverse_root(known, x)
-        kernels, points, weights, root = repeated((kernel, x, weights, root), count)
+            parts = [_solved(known, kernel) for kernel in self._kernels(keys, known)]
+        kernels, weights, root = repeated(parts[0], count)
+        if len(parts) > 1:
+            kernels, weights, root = jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
         bound = UpperBound(
-            **known.units(count), beta=known.gains(count, np.float64), kernel=kernels, x=points,
-            weights=weights, root=root, kappa=np.full(count, at(self.kappa, known.n)),
+            **known.units(count), beta=known.gains(count, np.float64), kernel=kernels,
+            x=repeated(known.x.astype(np.float64), count), weights=weights, root=root,
+            kappa=np.full(count, at(self.kappa, known.n)),
             noise=np.full(count, known.s2 if self.predictive else 0.0),
         )  # fmt: skip
         return bound.as_single(single)
@@ -235,6 +258,14 @@ class GPUCB(Policy):
         """
         return _covariance(self, points)
 
+    def _kernels(self, keys: np.ndarray, known: "_Prepared") -> "list[GPKernel | FourierKernel]":
+        """Return the kernel of all keys, or that of each key's random features."""
+        kernel = known.prior.kernel
+        if self.features is None or isinstance(kernel, NTK):
+            return [kernel]
+        omega = draw_frequencies(keys, kernel, self.features // 2, known.dimension)
+        return [FourierKernel(each.astype(np.float64)) for each in omega]
+
 
 @pytree(data_fields=[*DRAW_FIELDS, "beta", "kernel", "x", "weights", "root", "kappa",
                  "noise"],
@@ -246,7 +277,7 @@ class UpperBound(Draw):
 
     Args:
         beta: What multiplies the bound, (B,).
-        kernel: The kernel k.
+        kernel: The kernel k, exact or of random features.
         x: Observed and pending points, padded.
         weights: A^-1 y of the observed points, 0 for the others.
         root: L^-1, the inverse of the Cholesky factor of A of observed and pending points.
@@ -255,7 +286,7 @@ class UpperBound(Draw):
     """
 
     beta: np.ndarray
-    kernel: GPKernel
+    kernel: GPKernel | FourierKernel
     x: np.ndarray
     weights: np.ndarray
     root: np.ndarray
@@ -287,14 +318,17 @@ def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Prepar
     def prior(x: np.ndarray, targets: np.ndarray) -> _KernelPrior:
         found = gp_prior.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
         if policy.fit:
+            if policy.fit_every > 1:
+                x, targets = _first_observations(policy, data)
             found = gp_prior.fit_hyperparameters(
                 found, x.astype(np.float64), targets, fixed_noise=policy.noise_std is not None,
                 hyperprior=policy.hyperprior,
             )  # fmt: skip
         return _KernelPrior(None, found.noise_std, found.amplitude, kernel=found.kernel)
 
+    data = Data(_flat(data.x), data.y, _flat(data.pending))
     return PreparedData.of(
-        Data(_flat(data.x), data.y, _flat(data.pending)),
+        data,
         prior,
         standardise=policy.standardise,
         with_pending=policy.reads_pending,
@@ -303,14 +337,24 @@ def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Prepar
     )
 
 
-def _inverse_root(known: _Prepared, x: np.ndarray) -> np.ndarray:
-    """Return L^-1 of A of observed and pending points, zero on padding."""
-    count = known.n + known.pending
+def _first_observations(policy: GPTS | GPUCB, data: Data) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points and targets of a multiple of `fit_every` observations."""
+    data = data.successes()
+    count = len(data) // policy.fit_every * policy.fit_every or len(data)
+    first = Data(data.x[:count], data.y[:count]).in_canonical_order()
+    return first.x, first.targets(policy.standardise).targets
+
+
+def _solved(
+    known: _Prepared, kernel: GPKernel | FourierKernel
+) -> tuple[GPKernel | FourierKernel, np.ndarray, np.ndarray]:
+    """Return the kernel, A^-1 y, and L^-1 of observed and pending points, zero on padding."""
+    x, count = known.x.astype(np.float64), known.n + known.pending
     root = np.zeros((len(x), len(x)))
     if count:
-        K = gram(known.prior.kernel, x[:count], x[:count])
+        K = gram(kernel, x[:count], x[:count])
         root[:count, :count] = Factor(K, known.s2).half_solve(np.eye(count))
-    return root
+    return kernel, known.solve(kernel, known.targets[None])[0], root
 
 
 def _flat(x: np.ndarray) -> np.ndarray:
@@ -324,5 +368,13 @@ def _covariance(policy: GPTS | GPUCB, points: np.ndarray) -> np.ndarray:
 
 
 def _check(policy: GPTS | GPUCB) -> None:
-    check(policy, noise_std=POSITIVE.or_none(), fit=FLAG, standardise=FLAG, hyperprior=FLAG)
-    gp_prior.named_kernel(policy.kernel, 1, owner=type(policy).__name__)
+    name = type(policy).__name__
+    flags = dict.fromkeys(("fit", "standardise", "hyperprior"), FLAG)
+    check(
+        policy, noise_std=POSITIVE.or_none(), features=_EVEN.or_none(), fit_every=whole(1), **flags
+    )
+    kernel = gp_prior.named_kernel(policy.kernel, 1, owner=name)
+    if policy.features is not None and isinstance(kernel, NTK):
+        raise ValueError(
+            f"{name} with the tangent kernel needs features=None, got {policy.features}."
+        )

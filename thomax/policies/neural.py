@@ -12,9 +12,11 @@ Notation:
 
 UCB scores f + sigma, TS f + sigma xi with a standard normal xi for every point. The papers divide
 g g^T by the width; the parameterisation of our networks has done so already. They also add each
-g g^T as it was when its point was chosen; here all are taken at the current parameters.
+g g^T as it was when its point was chosen, as `warm_start` does; by default all are taken at the
+current parameters.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
@@ -24,12 +26,14 @@ import numpy as np
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
+from thomax.model.descent import descend
 from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import SMALLEST_VARIANCE, Factor
-from thomax.model.prior import Prior, default_prior, fit_prior
-from thomax.model.training import Problem, descend_or_stay, train
+from thomax.model.prior import INPUTS, Inputs, Prior, default_prior, fit_prior
+from thomax.model.training import Problem, train
 from thomax.model.white_noise import noise_words, white_noise
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, is_infinite
@@ -82,6 +86,9 @@ class Exact:
 class Diagonal:
     """The variance with U's diagonal alone, as released by the authors: sum_j lam g_j^2 / U_jj.
 
+    It depends on the parameterisation. With scales s it is that of the weights s theta, whose
+    gradients are g / s: then U_jj is lam s_j^2 plus the sum of g_j^2.
+
     Args:
         shares: lam / U_jj, by layers.
     """
@@ -89,10 +96,14 @@ class Diagonal:
     shares: list[np.ndarray]
 
     @classmethod
-    def of(cls, features: Blocks, count: int, lam: float) -> "Diagonal":
-        """Sum the squared gradients of the first `count` points; the others are padding."""
-        squares = [[np.square(z[:count], dtype=np.float64) for z in block] for block in features]
-        return cls([(lam / (lam + a.T @ d)).astype(np.float32) for a, d in squares])
+    def of(cls, squares: list[np.ndarray], lam: float, scales: np.ndarray | None) -> "Diagonal":
+        """Divide by the sums of squared gradients of known points, given by layers."""
+        ridges = [np.full(u.shape, lam) for u in squares]
+        if scales is not None:
+            parts = np.split(lam * scales.astype(np.float64) ** 2, _ends(squares))
+            ridges = [part.reshape(u.shape) for part, u in zip(parts, squares, strict=True)]
+        pairs = zip(squares, ridges, strict=True)
+        return cls([(lam / (ridge + u)).astype(np.float32) for u, ridge in pairs])
 
     def __call__(self, features: Blocks) -> Array:
         """Return the variances (N,) of points with these features."""
@@ -159,10 +170,10 @@ class _Neural(Policy):
     lam: float | None = None
     variance: Literal["exact", "diagonal"] = "exact"
     centred: bool = True
-    lift_to_sphere: bool = True
+    inputs: Inputs = "sphere"
     standardise: bool = True
     descent: tuple[int, float] | None = None
-    start_std: float = 1.0
+    warm_start: bool = False
 
     _noisy: ClassVar[bool]
 
@@ -170,10 +181,14 @@ class _Neural(Policy):
         name = type(self).__name__
         check(
             self, network=NETWORK, nu=POSITIVE, lam=POSITIVE.or_none(),
-            variance=one_of("exact", "diagonal"), centred=FLAG, lift_to_sphere=FLAG,
-            standardise=FLAG,
-            descent=DESCENT, start_std=POSITIVE,
+            variance=one_of("exact", "diagonal"), centred=FLAG, inputs=INPUTS,
+            standardise=FLAG, descent=DESCENT, warm_start=FLAG,
         )  # fmt: skip
+        if self.warm_start and (self.descent is None or self.variance == "exact" or self.centred):
+            raise ValueError(
+                f"{name} with warm_start=True needs a descent, the diagonal variance and "
+                f"centred=False, got {self}: see {name}.paper()."
+            )
         if is_infinite(self.network):
             raise ValueError(
                 f"{name} needs a network of finite width, got {self.network}: at infinite width "
@@ -182,20 +197,20 @@ class _Neural(Policy):
 
     @classmethod
     def paper(cls, *, scaled: bool = False) -> Self:
-        """Return the settings of the released code.
+        """Return the settings of the released code, with the paper's network.
 
         Raw targets far from unit size kill the units of the network, as they did in the paper.
-        With w_std^2 = width the scales sit in the parameters of all layers but the first, which
-        here moves faster. Other than there, every call trains from the start (no warm start),
-        initial weights are Gaussian with the variance of the uniform ones, and inputs centred.
+        Other than there, initial weights are Gaussian with the variance 1 / (3 fan-in) of the
+        uniform ones; so are the biases of hidden layers, and those of the first layer have their
+        variance. Another network should keep `w_std` and `b_std`.
 
         Args:
             scaled: Standardise the targets.
         """
+        network = MLP(2, 256, "relu", w_std=1 / math.sqrt(3), b_std=1 / math.sqrt(3 * 256))
         return cls(
-            MLP(2, 256, "relu", w_std=16.0, b_std=1.0), nu=1.0, lam=1e-3, variance="diagonal",
-            centred=False, lift_to_sphere=False, standardise=scaled, descent=(100, 1e-2),
-            start_std=1 / math.sqrt(3 * 256),
+            network, nu=1.0, lam=1e-3, variance="diagonal", centred=False, inputs="unit_cube",
+            standardise=scaled, descent=(100, 1e-2), warm_start=True,
         )  # fmt: skip
 
     def __call__(self, key: Key, data: Data) -> NeuralScore:
@@ -208,9 +223,15 @@ class _Neural(Policy):
             )
             p = self.network.size(known.x.shape[1:])
             starts = np.stack([seeds, np.zeros_like(seeds)], axis=1)
-            theta0 = np.float32(self.start_std) * normals(starts, p, Stream.THETA0)
-            theta = self._train(theta0, known) if known.n else theta0
-            variances = [self._variance(t, known) for t in theta]
+            theta0 = normals(starts, p, Stream.THETA0)
+            variances: list[Exact | Diagonal]
+            if self.warm_start:
+                states = [self._replayed(*both, data) for both in zip(seeds, theta0, strict=True)]
+                theta = np.stack([state.theta for state in states])
+                variances = [self._accumulated(state, known) for state in states]
+            else:
+                theta = self._train(theta0, known) if known.n else theta0
+                variances = [self._variance(t, known) for t in theta]
         scores = NeuralScore(
             **known.units(len(keys)), network=self.network, theta=theta[own],
             theta0=theta0[own] if self.centred else None,
@@ -223,8 +244,8 @@ class _Neural(Policy):
 
     def _prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
         if self.lam is None:
-            return fit_prior(self.network, x, targets, self.lift_to_sphere)
-        return default_prior(self.network, self.lift_to_sphere, math.sqrt(self.lam))
+            return fit_prior(self.network, x, targets, self.inputs)
+        return default_prior(self.network, self.inputs, math.sqrt(self.lam))
 
     def _train(self, theta0: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
         x, n, lam, y = known.x, known.n, known.s2, known.tiled_targets(len(theta0))
@@ -233,17 +254,71 @@ class _Neural(Policy):
         if self.descent is None:
             problem = Problem(self.network, theta0, x, y, known.is_observed, lam)
             return train(problem, steps=10, polish=4, tolerance=1e-3)[0]
-        # The released loss: the mean of squares, and weight decay lam / n towards zero.
-        decay, weights = lam / (2 * n), known.mean_weights
-        problem = Problem(self.network, np.zeros_like(theta0), x, y, weights, decay)
+        return self._descend(theta0, x, y, n, lam)
+
+    def _descend(
+        self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, n: int, lam: float
+    ) -> np.ndarray:
+        """Minimise the released loss: the mean of squares (not half of it), weight decay lam / n.
+
+        The rows of x and y after the first n are padding.
+        """
+        assert self.descent is not None
         steps, rate = self.descent
-        return descend_or_stay(problem, theta0, steps=steps, learning_rate=rate)
+        decay = lam / (2 * n) * self.network.scales(x.shape[1:]).astype(np.float64) ** 2
+        weights = np.where(np.arange(len(x)) < n, np.float32(1 / n), np.float32(0))
+        return descend(
+            self.network, theta, np.zeros_like(theta), x, y, weights,
+            penalty=decay, steps=steps, rate=2 * rate,
+        )  # fmt: skip
+
+    def _replayed(self, seed: int, theta0: np.ndarray, data: Data) -> "_State":
+        """Return the network and U after observations one by one, in the order of trials.
+
+        A function of the data; what it was for the first of them is remembered, so that a search
+        trains once for every observation, and one that is resumed for all of them at once.
+        """
+        data = data.successes()
+        digest, keys = hashlib.blake2b(repr(data.x.shape[1:]).encode()), []
+        for point, value in zip(data.x, data.y, strict=True):
+            digest.update(point.tobytes() + value.tobytes())
+            keys.append((self, int(seed), digest.digest()))
+        begin = next((t for t in range(len(data), 0, -1) if keys[t - 1] in _REMEMBERED), 0)
+        state = _REMEMBERED.get(keys[begin - 1]) if begin else None
+        state = state or _State(theta0, [])
+        x = default_prior(self.network, self.inputs, None).inputs(data.x)
+        for t in range(begin, len(data)):
+            state = self._after(state, x[: t + 1], Data(data.x[: t + 1], data.y[: t + 1]))
+        if keys:
+            _REMEMBERED[keys[-1]] = state
+            for key in [*_REMEMBERED][:-_MOST_REMEMBERED]:
+                _REMEMBERED.pop(key, None)
+        return state
+
+    def _after(self, state: "_State", x: np.ndarray, data: Data) -> "_State":
+        """Add the last point's gradient as it was before it was observed, then train on all."""
+        squares = state.with_gradients(self.network, x[-1:], 1)
+        size = padded_size(len(x), x.shape[1:])
+        with np.errstate(over="ignore"):  # raw targets beyond float32 make a descent diverge
+            y = pad(data.targets(self.standardise).targets, size).astype(np.float32)
+        assert self.lam is not None
+        theta = self._descend(state.theta[None], pad(x, size), y[None], len(x), self.lam)[0]
+        return _State(theta, squares)
+
+    def _accumulated(self, state: "_State", known: PreparedData[Prior]) -> Diagonal:
+        """Return the variance with pending points' gradients as they are now."""
+        shape, pending = known.x.shape[1:], known.x[known.n : known.n + known.pending]
+        padded = pad(pending, padded_size(len(pending), shape))
+        squares = state.with_gradients(self.network, padded, len(pending))
+        return Diagonal.of(squares, known.s2, self.network.scales(shape))
 
     def _variance(self, theta: np.ndarray, known: PreparedData[Prior]) -> Exact | Diagonal:
-        kind = Exact if self.variance == "exact" else Diagonal
         features = _known_features(self.network, theta, known.x)
-        features = [(np.asarray(a), np.asarray(d)) for a, d in features]
-        return kind.of(features, known.n + known.pending, known.s2)
+        count = known.n + known.pending
+        if self.variance == "exact":
+            return Exact.of([(np.asarray(a), np.asarray(d)) for a, d in features], count, known.s2)
+        scales = None if self.descent is None else self.network.scales(known.x.shape[1:])
+        return Diagonal.of(_squared(features, count), known.s2, scales)
 
 
 @spell_checked
@@ -260,11 +335,14 @@ class NeuralUCB(_Neural):
             it, with the scales of inputs and outputs, by the evidence.
         variance: "exact", or the "diagonal" approximation of the authors.
         centred: Subtract the network's function at the start, which the papers make zero.
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
-            of steps and this learning rate; a descent that diverges returns its start.
-        start_std: Standard deviation of the initial parameters.
+            of steps and this learning rate, in the standard parameterisation, which is then that
+            of the diagonal variance too; a descent that diverges returns its start.
+        warm_start: Descend so after every observation, in the order of trials, from where the
+            last descent ended; U adds up gradients as they were when their points were observed.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -291,11 +369,14 @@ class NeuralTS(_Neural):
             it, with the scales of inputs and outputs, by the evidence.
         variance: "exact", or the "diagonal" approximation of the authors.
         centred: Subtract the network's function at the start, which the papers make zero.
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         descent: Train by the authors' gradient descent instead of Gauss-Newton, with this number
-            of steps and this learning rate; a descent that diverges returns its start.
-        start_std: Standard deviation of the initial parameters.
+            of steps and this learning rate, in the standard parameterisation, which is then that
+            of the diagonal variance too; a descent that diverges returns its start.
+        warm_start: Descend so after every observation, in the order of trials, from where the
+            last descent ended; U adds up gradients as they were when their points were observed.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -305,6 +386,40 @@ class NeuralTS(_Neural):
     """
 
     _noisy = True
+
+
+@dataclass(frozen=True)
+class _State:
+    """What the authors' code carries from round to round.
+
+    Args:
+        theta: The parameters, (p,).
+        squares: The sums of squared gradients, by layers; empty before the first observation.
+    """
+
+    theta: np.ndarray
+    squares: list[np.ndarray]
+
+    def with_gradients(self, network: Network, x: np.ndarray, count: int) -> list[np.ndarray]:
+        """Return the sums with those of the first `count` points more."""
+        more = _squared(_known_features(network, self.theta, x), count)
+        if not self.squares:
+            return more
+        return [a + b for a, b in zip(self.squares, more, strict=True)]
+
+
+_MOST_REMEMBERED = 8
+_REMEMBERED: dict[tuple[_Neural, int, bytes], _State] = {}  # by what they are functions of
+
+
+def _squared(features: Blocks, count: int) -> list[np.ndarray]:
+    """Return the sums of the squared gradients of the first `count` points, by layers."""
+    pairs = [[np.square(np.asarray(z)[:count], dtype=np.float64) for z in b] for b in features]
+    return [a.T @ d for a, d in pairs]
+
+
+def _ends(squares: list[np.ndarray]) -> np.ndarray:
+    return np.cumsum([u.size for u in squares])[:-1]
 
 
 def _features(network: Network, theta: Array, x: Array) -> Blocks:

@@ -110,8 +110,8 @@ class PreparedData(Generic[P]):
 
     @property
     def mean_weights(self) -> np.ndarray:
-        """Weights of the rows in a loss that is the mean of squares, not their sum, float32."""
-        return self.is_observed / np.float32(math.sqrt(self.n))
+        """Weights of squared residuals in a loss that is their mean, not their sum, float32."""
+        return self.is_observed / np.float32(self.n)
 
     @property
     def gain(self) -> float:

@@ -17,17 +17,25 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from thomax.keys import Key, Stream, as_keys, normals
+from thomax.keys import Key, Stream, as_keys, make_keys, normals
 from thomax.model import posterior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
+from thomax.model.descent import descend, descend_linear
 from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
-from thomax.model.networks import MLP, PAPER_NETWORK, Network
+from thomax.model.networks import CNN, MLP, PAPER_NETWORK, Network
 from thomax.model.padding import pad, padded_size
-from thomax.model.prior import SMALLEST_MAX_NOISE_STD, Prior, default_prior, fit_prior
+from thomax.model.prior import (
+    INPUTS,
+    SMALLEST_MAX_NOISE_STD,
+    Inputs,
+    Prior,
+    default_prior,
+    fit_prior,
+)
 from thomax.model.tangents import MAX_DENSE, push
-from thomax.model.training import Certificate, Problem, gradient_descent, train, train_linear
+from thomax.model.training import Certificate, Problem, train, train_linear
 from thomax.policies.base import Policy
 from thomax.policies.prepared import (
     PreparedData,
@@ -42,6 +50,7 @@ from thomax.support.spelling import spell_checked
 D = TypeVar("D", bound=Draw)
 T = TypeVar("T", bound=Draw | Certificate)
 
+_FIXED_SEED = 10  # of draws that are always the same: any number would do
 _MOST_COMPARED = 256  # points whose values are compared to see noise
 
 
@@ -53,23 +62,45 @@ class _SampleThenOptimise(Policy):
     noise_std: float | None = None
     beta: Schedule = 1.0
     perturb: bool = True
-    lift_to_sphere: bool = True
+    inputs: Inputs = "sphere"
     standardise: bool = True
     warp_targets: bool = True
     scale_prior_std: float = 0.25
     max_noise_std: float = 0.1
     max_dense: int = MAX_DENSE
     prior_width: int = 1024
+    descent: tuple[int, float] | None = None
+    bias_penalty: float = 1.0
+    fixed_draws: bool = False
 
     def __post_init__(self) -> None:
         _check(self)
 
     @classmethod
     def paper(cls) -> Self:
-        """Return the settings of the paper's experiments: raw targets, no added noise, ReLU."""
+        """Return the settings of the paper's experiments: raw targets, no added noise, ReLU.
+
+        For comparison with the paper, whose searches also used `Search.paper()` and
+        `Optimizer(allow_repeats=True)`. Synthetic functions had erf instead of ReLU, images a CNN
+        with the same `w_std` and `b_std`.
+        """
         return cls(
-            PAPER_NETWORK, noise_std=0.1, perturb=False, lift_to_sphere=False, standardise=False
+            PAPER_NETWORK, noise_std=0.1, perturb=False, inputs="unit_cube", standardise=False
         )
+
+    @classmethod
+    def released(cls) -> Self:
+        """Return the settings of the code that the authors released, which is not the paper's.
+
+        Each place in a batch keeps its random draws from round to round; training is 10,000
+        gradient steps, which leave the linear model far from its minimum; and the penalty of
+        biases lacks the factor (w_std / b_std)^2 = 900. `Search.released()` goes with it.
+        """
+        network = PAPER_NETWORK
+        return replace(
+            cls.paper(), descent=(10_000, 1e-3), fixed_draws=True,
+            bias_penalty=(network.b_std / network.w_std) ** 2,
+        )  # fmt: skip
 
     def on_set(self, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
         """Draw the values at a finite set of points jointly, for a network of infinite width.
@@ -120,11 +151,20 @@ class _SampleThenOptimise(Policy):
 
     def _chosen_prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
         if self.noise_std is not None:
-            return default_prior(self.network, self.lift_to_sphere, self.noise_std)
+            return default_prior(self.network, self.inputs, self.noise_std)
         return fit_prior(
-            self.network, x, targets, self.lift_to_sphere, scale_prior_std=self.scale_prior_std,
+            self.network, x, targets, self.inputs, scale_prior_std=self.scale_prior_std,
             max_noise_std=self.max_noise_std,
         )  # fmt: skip
+
+    def _penalty(self, known: PreparedData[Prior]) -> np.ndarray:
+        """Return the weights of the squared distances from the start in a descent, (p,)."""
+        network, shape = self.network, known.x.shape[1:]
+        weights = np.ones(network.size(shape))
+        if self.bias_penalty != 1 and isinstance(network, MLP | CNN):
+            is_bias = replace(network, b_std=0.0).scales(shape) == 0
+            weights[is_bias] = self.bias_penalty
+        return known.s2 / known.n * weights
 
     def _targets(self, keys: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
         """Return the targets of every draw, (B, n)."""
@@ -151,7 +191,8 @@ class STOBNTSLinear(_SampleThenOptimise):
             number of observations.
         perturb: Add a draw of the noise to the targets, so that draws follow the posterior;
             False leaves them as in the paper's loss (1).
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         warp_targets: Compress a long tail of bad targets, if they are standardised.
         scale_prior_std: Prior standard deviation of the log scales of single dimensions around
@@ -160,6 +201,11 @@ class STOBNTSLinear(_SampleThenOptimise):
             amplitude.
         max_dense: Points up to which kernel matrices are formed; more are solved iteratively.
         prior_width: Width of the networks that prior draws are taken from at infinite width.
+        descent: Stop where this number of gradient steps with this learning rate ends, in the
+            standard parameterisation, on half the mean of squares, as the released code does.
+        bias_penalty: What multiplies the squared distance of biases from their start in the loss
+            of that descent.
+        fixed_draws: Make the same random draws in every round, one for each place in a batch.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -176,11 +222,12 @@ class STOBNTSLinear(_SampleThenOptimise):
         p = self.network.size(known.x.shape[1:])
         theta0_prime = normals(keys, p, Stream.THETA0_PRIME)  # Algorithm 2, line 4
         theta = normals(keys, p, Stream.THETA0)  # Algorithm 2, line 5
-        if known.n:  # Algorithm 2, line 6, in closed form
-            theta = train_linear(
-                self.network, theta0_prime, theta, known.x, self._targets(keys, known), known.s2,
-                max_dense=self.max_dense,
-            )  # fmt: skip
+        problem = (self.network, theta0_prime, theta, known.x, self._targets(keys, known))
+        if known.n and self.descent is not None:
+            steps, rate = self.descent
+            theta = descend_linear(*problem, penalty=self._penalty(known), steps=steps, rate=rate)
+        elif known.n:  # Algorithm 2, line 6, in closed form
+            theta = train_linear(*problem, known.s2, max_dense=self.max_dense)
         return LinearDraw(
             **known.units(len(keys)), network=self.network, theta=theta,
             theta0_prime=theta0_prime, beta=known.gains(len(keys)),
@@ -203,7 +250,8 @@ class STOBNTS(_SampleThenOptimise):
             number of observations.
         perturb: Add a draw of the noise to the targets, so that draws follow the posterior;
             False leaves them as in the paper's loss (1).
-        lift_to_sphere: Lift points to a sphere before the network sees them (MLP only).
+        inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
+            "sphere" (MLP only), as it is in the "cube", or in the "unit_cube" [0, 1]^d.
         standardise: Bring the targets to mean zero and unit variance.
         warp_targets: Compress a long tail of bad targets, if they are standardised.
         scale_prior_std: Prior standard deviation of the log scales of single dimensions around
@@ -212,12 +260,15 @@ class STOBNTS(_SampleThenOptimise):
             amplitude.
         max_dense: Points up to which kernel matrices are formed; more are solved iteratively.
         prior_width: Width of the networks that prior draws are taken from at infinite width.
+        descent: Stop where this number of gradient steps with this learning rate ends, in the
+            standard parameterisation, on half the mean of squares, as the released code does.
+        bias_penalty: What multiplies the squared distance of biases from their start in the loss
+            of that descent.
+        fixed_draws: Make the same random draws in every round, one for each place in a batch.
         steps: Gauss-Newton steps at most.
         polish: Iterations at most of the polishing; ReLU networks whose gradient fell little, as
             with many points and little noise, need more of them, such as 50.
         tolerance: Stop when the gradient's norm has fallen by this factor.
-        descent: Train by gradient descent instead, as the paper does, with this number of steps
-            and this learning rate.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
@@ -229,11 +280,10 @@ class STOBNTS(_SampleThenOptimise):
     steps: int = 60
     polish: int = 3
     tolerance: float = 1e-3
-    descent: tuple[int, float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self, steps=whole(0), polish=whole(0), tolerance=at_least(0), descent=DESCENT)
+        check(self, steps=whole(0), polish=whole(0), tolerance=at_least(0))
 
     def __call__(self, key: Key, data: Data) -> NeuralDraw | PathwiseDraw:
         """Return one posterior draw for each key."""
@@ -252,13 +302,15 @@ class STOBNTS(_SampleThenOptimise):
             targets = pad(self._targets(keys, known).astype(np.float32), len(known.x), -1) - delta
             weights = known.is_observed
             problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
-            theta, certificate = self._train(problem)  # Algorithm 1, line 7
+            theta, certificate = self._train(problem, known)  # Algorithm 1, line 7
         return NeuralDraw(
             **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
             theta0_prime=theta0_prime, beta=known.gains(len(keys)), certificate=certificate,
         )  # fmt: skip
 
-    def _train(self, problem: Problem) -> tuple[np.ndarray, Certificate]:
+    def _train(
+        self, problem: Problem, known: PreparedData[Prior]
+    ) -> tuple[np.ndarray, Certificate]:
         if self.descent is None:
             return train(
                 problem,
@@ -268,7 +320,11 @@ class STOBNTS(_SampleThenOptimise):
                 max_dense=self.max_dense,
             )
         steps, rate = self.descent
-        theta = gradient_descent(problem, problem.theta0, steps=steps, learning_rate=rate)
+        theta = descend(
+            self.network, problem.theta0, problem.theta0, problem.x, problem.targets,
+            known.mean_weights, penalty=self._penalty(known), steps=steps,
+            rate=rate,
+        )  # fmt: skip
         loss, gradient = problem.loss_and_gradient(theta)
         first = problem.loss_and_gradient(problem.theta0)[1]
         norms = np.linalg.norm(gradient, axis=1) / np.linalg.norm(first, axis=1)
@@ -281,13 +337,18 @@ def _untrained(count: int) -> Certificate:
 
 
 def _check(policy: _SampleThenOptimise) -> None:
-    flags = dict.fromkeys(("perturb", "lift_to_sphere", "standardise", "warp_targets"), FLAG)
+    flags = dict.fromkeys(("perturb", "standardise", "warp_targets", "fixed_draws"), FLAG)
     check(
         policy, network=NETWORK, noise_std=POSITIVE.or_none(), beta=POSITIVE.or_function(),
         scale_prior_std=at_least(0), max_noise_std=at_least(SMALLEST_MAX_NOISE_STD),
-        max_dense=whole(0),
-        prior_width=whole(1), **flags,
+        max_dense=whole(0), prior_width=whole(1), inputs=INPUTS,
+        descent=DESCENT, bias_penalty=at_least(0), **flags,
     )  # fmt: skip
+    if policy.bias_penalty != 1 and not (policy.descent and isinstance(policy.network, MLP | CNN)):
+        raise ValueError(
+            f"{type(policy).__name__} needs bias_penalty=1 without a descent of an MLP or a CNN, "
+            f"got {policy.bias_penalty}: leave it out."
+        )
     if is_infinite(policy.network):
         exact_ntk(policy.network)
 
@@ -300,6 +361,8 @@ def _draws(
 ) -> D | PathwiseDraw:
     """Make the draws of a batch, in groups of bounded memory."""
     keys, single = as_keys(key)
+    if policy.fixed_draws:
+        keys = make_keys(_FIXED_SEED, len(keys))
     with small_matrices(len(data)):
         known = policy._prepared(data)
         if is_infinite(policy.network):
@@ -339,7 +402,7 @@ def _pathwise(
 
 def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
     network = policy.network
-    x = default_prior(network, policy.lift_to_sphere, None).inputs(np.asarray(points, np.float32))
+    x = default_prior(network, policy.inputs, None).inputs(np.asarray(points, np.float32))
     if has_exact_ntk(network):
         return gram(exact_ntk(network), x, x)
     theta = normals(as_keys(0)[0], network.size(x.shape[1:]), Stream.THETA0_PRIME)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from thomax.keys import make_keys
 from thomax.model.data import Data
 from thomax.model.draws import NeuralDraw
-from thomax.model.prior import Prior
+from thomax.model.prior import Prior, UnitCube
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.pool import Pool
@@ -90,6 +90,8 @@ def _prior_facts(policy: Policy, data: Data) -> dict[str, str]:
 def _scales_text(prior: Prior) -> str:
     if prior.scale is None:
         return "points as they are"
+    if isinstance(prior.scale, UnitCube):
+        return "points in [0, 1]^d"
     low, high = np.min(prior.scale), np.max(prior.scale)
     return f"input scale {low:.3g}" + ("" if low == high else f" to {high:.3g}")
 

@@ -16,20 +16,26 @@ _PART = 16 * ROWS  # rows of a pool that one task of an executor scores: about a
 
 
 def best_points(
-    score: Score | Evaluator, space: Space | Pool, exclude: Sequence[ParamsLike]
+    score: Score | Evaluator,
+    space: Space | Pool,
+    exclude: Sequence[ParamsLike],
+    *,
+    distinct: bool = True,
 ) -> list[Params]:
-    """Return the point where each draw is largest, all of them different.
+    """Return the point where each draw is largest.
 
     Args:
         score: A batch of functions.
         space: A finite space or a pool.
         exclude: Points that are not returned.
+        distinct: Whether all of them must be different.
 
     Raises:
         ValueError: If no draw has a number at any point that is not excluded.
     """
     excluded = np.array(sorted({*space.index(exclude)}), np.int64)
-    chosen = _first_untaken(_rankings(score, space, excluded))
+    rankings = _rankings(score, space, excluded)
+    chosen = _first_untaken(rankings) if distinct else [r[0] for r in rankings if r]
     if not chosen and _is_any_left(space, excluded):
         raise ValueError(NO_NUMBER)
     return space.params(chosen)

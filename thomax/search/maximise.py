@@ -30,8 +30,9 @@ def maximise(
     exclude: Sequence[ParamsLike] = (),
     centres: np.ndarray | None = None,
     known: ArrayLike = (),
+    distinct: bool = True,
 ) -> list[Params]:
-    """Return the point where each draw is largest, all of them different.
+    """Return the point where each draw is largest.
 
     Args:
         rng: The source of random numbers.
@@ -42,20 +43,23 @@ def maximise(
         centres: Encoded good points whose neighbourhood is searched as well.
         known: Encoded points that may satisfy the constraint: where it refuses nearly all random
             points, others are found from these.
+        distinct: Whether all points must be different; if not, each is its draw's maximum over
+            the whole space, save what is excluded.
 
     Returns:
         The points of the draws in their order; fewer where a finite space has no more.
     """
     if isinstance(space, Pool):
-        return best_points(score, space, exclude)
+        return best_points(score, space, exclude, distinct=distinct)
     can_be_enumerated = space.size <= search.max_enumerated
     if can_be_enumerated and _is_enumerated_first(space, search):
-        return best_points(score, space, exclude)
+        return best_points(score, space, exclude, distinct=distinct)
     found = climb_candidates(
-        rng, score, space, search, exclude, centres, known, stop_if_taken=can_be_enumerated
-    )
+        rng, score, space, search, exclude, centres, known,
+        distinct=distinct, stop_if_taken=can_be_enumerated,
+    )  # fmt: skip
     if found.stopped:
-        return best_points(score, space, exclude)
+        return best_points(score, space, exclude, distinct=distinct)
     return space.decode(np.array(found.points)) if found.points else []
 
 

@@ -34,7 +34,7 @@ class Found:
     """The points that a search has found.
 
     Args:
-        points: An encoded point for each draw, all different; fewer where there are no more.
+        points: An encoded point for each draw; fewer where there are no more.
         stopped: Whether the search stopped because the best point of a draw was taken.
     """
 
@@ -51,6 +51,7 @@ def climb_candidates(
     centres: np.ndarray | None,
     known: ArrayLike,
     *,
+    distinct: bool,
     stop_if_taken: bool,
 ) -> Found:
     """Evaluate candidates, improve the best, and choose for each draw the best new point.
@@ -63,6 +64,7 @@ def climb_candidates(
         exclude: Points that are not returned.
         centres: Encoded good points whose neighbourhood is searched as well.
         known: Encoded points that may satisfy the constraint.
+        distinct: Whether draws must have different points.
         stop_if_taken: Whether to stop where the best point of a draw is excluded, or chosen for
             an earlier draw: the search knows the next best only by chance.
     """
@@ -71,7 +73,7 @@ def climb_candidates(
     chosen: list[np.ndarray] = []
 
     def is_new(row: np.ndarray) -> bool:
-        chosen_before = any(np.array_equal(row, point) for point in chosen)
+        chosen_before = distinct and any(np.array_equal(row, point) for point in chosen)
         return not chosen_before and not _is_among(row, space, exclude)
 
     for group in groups_of_draws(score):
@@ -122,7 +124,10 @@ def _climbed(
     if np.isnan(values).all(axis=1).any():
         raise ValueError(NO_NUMBER)
     order = np.argsort(-values, axis=1, kind="stable")
-    refined = _refine(rng, score, space, search, candidates[order[:, :restarts]])
+    starts = order[:, :restarts]
+    if search.random_starts:  # the first candidates are random, also where others are local
+        starts = np.broadcast_to(np.arange(len(candidates))[:restarts], starts.shape)
+    refined = _refine(rng, score, space, search, candidates[starts])
     others, kept = [], restarts
     if space.is_finite and not search.rounding:  # the best points may be taken
         others, kept = _neighbours(rng, space, refined), restarts + _RUNNERS_UP
