@@ -120,3 +120,22 @@ def test_every_public_name_is_imported_when_it_is_used_and_not_before():
         assert not hasattr(thomax, name)
     code = "import sys, thomax; assert not {'jax', 'numpy'} & {*sys.modules}; thomax.Float(0, 1)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+WITHOUT_JAX = """
+import sys
+import thomax as tx
+
+space = {"x": tx.Float(0, 1), "y": tx.Int(0, 9), "kind": tx.Categorical(["a", "b", "c"])}
+for policy in (None, tx.STOBNTSLinear(), tx.STOBNTSLinear(tx.MLP(3, 32, "relu"))):
+    optimizer = tx.Optimizer(space, policy, seed=0, initial=4)
+    for trial in optimizer.ask(6):
+        optimizer.tell(trial, float("nan") if trial.number == 2 else trial.params["x"])
+    assert len(optimizer.ask(3)) == 3
+    optimizer.recommend()
+assert "jax" not in sys.modules
+"""
+
+
+def test_the_default_model_does_without_jax():
+    assert subprocess.run([sys.executable, "-c", WITHOUT_JAX]).returncode == 0
