@@ -250,7 +250,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
     horizon = found["horizon"]
     steps = recorded_steps(horizon)
     with plotting() as plt:
-        fig, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+        fig, axis = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
         for batch, colour in zip(BATCHES, ("tab:blue", "tab:orange", "tab:green"), strict=True):
             for name, style in zip(BETAS, ("-", "--"), strict=True):
                 runs = [r for r in found["runs"] if (r["beta"], r["batch"]) == (name, batch)]
@@ -262,7 +262,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
             axis.plot(steps, limits, ":", color=colour, label=f"B = {batch}, bound")
         axis.plot(steps, 2 * largest * steps, color="grey", lw=1, label="trivial bound 2B'T")
         axis.set(xscale="log", yscale="log", xlabel="T", ylabel="cumulative regret")
-        axis.legend(fontsize=7, ncols=2)
+        fig.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
         axis.grid(alpha=0.25)
         save(fig, path)
 

@@ -244,7 +244,7 @@ def test_no_point_of_a_fine_grid_is_more_uncertain(d):
         if points:
             x = space.encode(points).astype(np.float64)
             best = variance_given(x, grid).max()
-            assert variance_given(x, space.encode([found]))[0] >= best * (1 - 1e-3)
+            assert variance_given(x, space.encode([found]))[0] >= best * (1 - 1e-4)
         points.append(found)
 
 
@@ -258,7 +258,7 @@ def test_discrete_parameters_are_set_to_what_is_most_uncertain():
         found = next_uncertain(space, points)
         x = space.encode(points).astype(np.float64)
         best = variance_given(x, space.encode(everywhere)).max()
-        assert variance_given(x, space.encode([found]))[0] >= best * (1 - 1e-3)
+        assert variance_given(x, space.encode([found]))[0] >= best * (1 - 1e-4)
         points.append(found)
 
 
