@@ -1,8 +1,28 @@
+import math
+
 import numpy as np
 import pytest
 
-from thomax import Bool, Categorical, Float, Int, Optimizer, Ordinal, Pool, Space
-from thomax.initial_design import design_length, most_uncertain_point, quasi_random_point
+from thomax import (
+    SE,
+    Bool,
+    Categorical,
+    Float,
+    Int,
+    Optimizer,
+    Ordinal,
+    Pool,
+    Space,
+    UncertaintySampling,
+)
+from thomax.initial_design import (
+    checked_initial,
+    design_length,
+    most_uncertain_point,
+    quasi_random_point,
+    stage_length,
+)
+from thomax.model import draws
 
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
 SMALL = Space({"c": Categorical(["a", "b", "c"]), "n": Int(1, 4, when={"c": ["a", "b"]})})
@@ -16,15 +36,22 @@ FINITE = {"conditional": (SMALL, 9), "constrained": (ODD, 10), "pool": (POOL, 9)
     [(SQUARE, 6), (Space({f"x{i}": Float(0, 1) for i in range(30)}), 20), (POOL, 14)],
 )
 def test_the_design_has_a_few_more_points_than_parameters(space, length):
-    assert design_length(None, space) == design_length("uncertainty", space) == length
-    assert design_length(3, space) == design_length(np.int64(3), space) == 3
+    assert design_length(None, space) == length
+    assert design_length(3, space) == 3
     assert design_length(0, space) == 0
 
 
+def test_the_word_uncertainty_stands_for_the_stage_with_its_defaults():
+    assert checked_initial("uncertainty") == UncertaintySampling(length=None, batch=4, C=1.0)
+    assert checked_initial(UncertaintySampling(7)) == UncertaintySampling(7)
+    assert checked_initial(np.int64(3)) == 3
+    assert checked_initial(None) is None
+
+
 @pytest.mark.parametrize("initial", [-1, 2.5, True, "random", [3]])
-def test_a_design_of_another_length_is_refused(initial):
-    with pytest.raises(ValueError, match='a whole number >= 0 or "uncertainty", got'):
-        design_length(initial, SQUARE)
+def test_a_design_of_another_kind_is_refused(initial):
+    with pytest.raises(ValueError, match='a whole number >= 0, "uncertainty" or an Unc'):
+        checked_initial(initial)
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**70, -3])
@@ -153,28 +180,86 @@ def test_a_constraint_that_nothing_satisfies_is_reported():
             quasi_random_point(space, 0, 0, [])
 
 
-def covariance(x):
-    """Compute a squared-exponential kernel by hand."""
-    return np.exp(-np.square(x[:, None] - x).sum(-1))
+# Uncertainty sampling
+
+KERNEL = SE(math.sqrt(0.5))
 
 
-def next_uncertain(space, before, exclude=None, kernel=covariance):
+def covariance(x, z):
+    """Compute the kernel above by hand."""
+    return np.exp(-np.square(x[:, None] - z).sum(-1))
+
+
+def variance_given(points, x, noise_std=0.1):
+    """Return posterior variances at x the textbook way."""
+    A = covariance(points, points) + noise_std**2 * np.eye(len(points))
+    k = covariance(points, x)
+    return 1 - np.einsum("in,ij,jn->n", k, np.linalg.inv(A), k)
+
+
+def next_uncertain(space, before, exclude=None):
     exclude = before if exclude is None else exclude
-    seen = space.index(exclude) if space.is_finite else []
-    return most_uncertain_point(space, 0, len(before), before, seen, kernel, 0.1)
+    return most_uncertain_point(space, 0, len(before), before, exclude, KERNEL, 0.1)
 
 
-def test_uncertainty_sampling_takes_the_largest_posterior_variance():
-    pool = Pool(np.random.default_rng(1).normal(size=(40, 3)))
-    K = covariance(pool.at(np.arange(40)))
+@pytest.mark.parametrize("repeats", [False, True])
+def test_uncertainty_sampling_takes_the_largest_posterior_variance(repeats):
+    """All candidates of the pool are looked at, and with repeats those before as well."""
+    pool = Pool(np.random.default_rng(1).normal(size=(1500, 2)))
+    x = pool.at(np.arange(1500)).astype(np.float64)
     chosen = pool.index([next_uncertain(pool, [])])
-    for _ in range(6):
-        A = K[np.ix_(chosen, chosen)] + 0.01 * np.eye(len(chosen))
-        variance = np.diag(K - K[:, chosen] @ np.linalg.inv(A) @ K[chosen]).copy()
-        variance[chosen] = -1
-        found = next_uncertain(pool, pool.params(chosen))
-        assert found == {"index": int(variance.argmax())}
+    for _ in range(12):
+        variance = variance_given(x[chosen], x)
+        if not repeats:
+            variance[chosen] = -1
+        found = next_uncertain(pool, pool.params(chosen), [] if repeats else None)
+        assert variance[found["index"]] == pytest.approx(variance.max(), rel=1e-4)
         chosen.append(found["index"])
+
+
+def test_uncertainty_sampling_is_the_greedy_choice_by_brute_force():
+    """Each point tells most beside those before: log determinants of all extended sets."""
+    pool = Pool(np.random.default_rng(2).normal(size=(40, 3)))
+    x, chosen = pool.at(np.arange(40)).astype(np.float64), []
+
+    def information(points):
+        return np.linalg.slogdet(np.eye(len(points)) + covariance(x[points], x[points]) / 0.01)[1]
+
+    for _ in range(8):
+        found = next_uncertain(pool, pool.params(chosen))["index"]
+        gains = [information([*chosen, i]) for i in range(40) if i not in chosen]
+        assert information([*chosen, found]) == pytest.approx(max(gains))
+        chosen.append(found)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_no_point_of_a_fine_grid_is_more_uncertain(d):
+    """The best candidates are climbed: random ones alone stay below the grid's best."""
+    space = Space({f"x{i}": Float(0, 1) for i in range(d)})
+    axes = np.meshgrid(*[np.linspace(-1, 1, 20_001 if d == 1 else 201)] * d)
+    grid = np.stack([axis.ravel() for axis in axes], axis=1)
+    points = []
+    for _ in range(7):
+        found = next_uncertain(space, points)
+        if points:
+            x = space.encode(points).astype(np.float64)
+            best = variance_given(x, grid).max()
+            assert variance_given(x, space.encode([found]))[0] >= best * (1 - 1e-4)
+        points.append(found)
+
+
+def test_discrete_parameters_are_set_to_what_is_most_uncertain():
+    space = Space({"c": Categorical(["a", "b", "c"]), "n": Int(1, 400), "x": Float(0, 1)})
+    points = [{"c": "a", "n": 200, "x": 0.5}, {"c": "b", "n": 1, "x": 0.0}]
+    everywhere = [
+        {"c": c, "n": n, "x": x} for c in "abc" for n in range(1, 401) for x in (0.0, 0.5, 1.0)
+    ]
+    for _ in range(4):
+        found = next_uncertain(space, points)
+        x = space.encode(points).astype(np.float64)
+        best = variance_given(x, space.encode(everywhere)).max()
+        assert variance_given(x, space.encode([found]))[0] >= best * (1 - 1e-4)
+        points.append(found)
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -188,15 +273,18 @@ def test_uncertainty_sampling_repeats_nothing_and_ends(name):
     assert next_uncertain(space, points, exclude=[]) is not None
 
 
-def test_uncertainty_sampling_finds_the_last_points_that_chance_misses():
-    pool = Pool(np.random.default_rng(0).normal(size=(1500, 2)))
-    for last in range(3):
-        seen = [i for i in range(1500) if i != last]
-        found = most_uncertain_point(pool, 0, 1499, pool.params([5]), seen, covariance, 0.1)
-        assert found == {"index": last}
+def test_a_random_part_of_a_very_large_pool_is_looked_at_and_the_last_points_are_found():
+    pool = Pool(np.random.default_rng(0).normal(size=(60_000, 2)))
+    x = pool.at(np.arange(60_000)).astype(np.float64)
+    found = next_uncertain(pool, pool.params([5]))
+    variance = variance_given(x[[5]], x)
+    assert (variance > variance[found["index"]]).mean() < 1e-3
+    for last in (0, 30_000):
+        seen = pool.params([i for i in range(60_000) if i != last])
+        assert next_uncertain(pool, pool.params([5]), seen) == {"index": last}
 
 
-def test_uncertainty_sampling_spreads_over_a_continuous_space():
+def test_a_point_depends_on_the_points_before_and_on_nothing_else():
     points = []
     for _ in range(5):
         points.append(next_uncertain(SQUARE, points))
@@ -206,14 +294,37 @@ def test_uncertainty_sampling_spreads_over_a_continuous_space():
     assert next_uncertain(SQUARE, points[:2]) == points[2]
 
 
-def test_a_growing_design_asks_for_few_sizes_of_covariance():
-    """Every size is compiled anew."""
-    sizes, points = set(), []
-
-    def noting(x):
-        sizes.add(len(x))
-        return covariance(x)
-
+def test_a_growing_stage_compiles_few_sizes():
+    before, points = draws._own_gradients._cache_size(), []
     for _ in range(12):
-        points.append(next_uncertain(SQUARE, points, kernel=noting))
-    assert len(sizes) == 1
+        points.append(next_uncertain(SQUARE, points))
+    assert draws._own_gradients._cache_size() - before <= 1
+
+
+@pytest.mark.parametrize(("batch", "C"), [(1, 1.0), (2, 0.3), (4, 2.0)])
+def test_the_length_of_the_stage_is_that_of_the_theorem(batch, C):
+    """The smallest T with (B - 1) gamma_T / T <= C, by log determinants of the points taken."""
+    x = Pool(np.linspace(0, 1, 60)[:, None])
+    length = stage_length(UncertaintySampling(batch=batch, C=C), x, KERNEL, 0.5)
+    points, ratios = x.at(np.arange(60)).astype(np.float64), []
+    chosen = []
+    for t in range(1, length + 1):
+        variance = variance_given(points[chosen], points, 0.5) if chosen else np.ones(60)
+        chosen.append(int(variance.argmax()))
+        K = covariance(points[chosen], points[chosen])
+        gain = 0.5 * np.linalg.slogdet(np.eye(t) + K / 0.25)[1]
+        ratios.append((batch - 1) * gain / t)
+    assert all(ratio > C for ratio in ratios[:-1])
+    assert batch == 1 or (length > 1 and ratios[-1] <= C)
+
+
+def test_a_stage_that_would_not_end_is_refused():
+    space = Space({f"x{i}": Float(0, 1) for i in range(12)})
+    with pytest.raises(ValueError, match=r"got batch=16 and C=0\.5.*UncertaintySampling\(20\)"):
+        stage_length(UncertaintySampling(batch=16, C=0.5), space, SE(0.5), 0.1)
+
+
+@pytest.mark.parametrize("wrong", [{"length": -1}, {"length": 2.5}, {"batch": 0}, {"C": 0}])
+def test_settings_of_a_stage_are_checked(wrong):
+    with pytest.raises(ValueError, match=f"UncertaintySampling needs {next(iter(wrong))}"):
+        UncertaintySampling(**wrong)

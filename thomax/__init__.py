@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from thomax.initial_design import UncertaintySampling
     from thomax.keys import make_key, make_keys
     from thomax.model.data import Data
     from thomax.model.kernels import NTK, SE, Matern52
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from thomax.policies.sto import STOBNTS, STOBNTSLinear
     from thomax.running.loop import StopReason
     from thomax.search.settings import Search
-    from thomax.shortcuts import maximize, minimize
+    from thomax.shortcuts import maximize, minimize, theorem_settings
     from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
     from thomax.space.pool import Pool
     from thomax.space.space import Space
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from thomax.storage.trial import Trial
 
 _HOMES = {
+    "initial_design": "UncertaintySampling",
     "model.data": "Data",
     "storage.trial": "Trial",
     "model.kernels": "NTK SE Matern52",
@@ -47,7 +49,7 @@ _HOMES = {
     "policies.sto": "STOBNTS STOBNTSLinear",
     "space.pool": "Pool",
     "storage.repair": "repair",
-    "shortcuts": "maximize minimize",
+    "shortcuts": "maximize minimize theorem_settings",
     "space.space": "Space",
 }
 __all__ = [
@@ -79,11 +81,13 @@ __all__ = [
     "Space",
     "StopReason",
     "Trial",
+    "UncertaintySampling",
     "make_key",
     "make_keys",
     "maximize",
     "minimize",
     "repair",
+    "theorem_settings",
 ]
 
 

@@ -3,43 +3,141 @@
 Point i of a design depends only on the seed, on i, and on the points that came before.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from thomax.keys import Stream, make_key, stream
-from thomax.model.padding import pad, padded_size
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
+from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
-from thomax.support.checks import is_whole
+from thomax.support.checks import POSITIVE, check, is_whole, whole
+from thomax.support.spelling import spell_checked
 from thomax.support.types import Params, ParamsLike
 
-Covariance: TypeAlias = Callable[[np.ndarray], np.ndarray]
+if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
+    from thomax.model.kernels import Kernel
+
 Identity: TypeAlias = int | bytes  # what tells points apart
 
 _CANDIDATES = 1000
 _TRIES = 50  # at a random point that the constraint allows
 _LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
+_WHOLE = 20_000  # candidates of a pool whose variance is computed for each point
+_STANDING_IN = 1000  # points that stand for a space when the length of a stage is found
+_USUAL_SEARCH = Search()
+_LONGEST_STAGE = 1000  # points: to evaluate more of them before searching is hardly meant
 
 
-def design_length(initial: int | str | None, space: Space | Pool) -> int:
-    """Return the number of initial points: by default a few more than there are parameters.
+@spell_checked
+@dataclass(frozen=True)
+class UncertaintySampling:
+    """Begin with the points of largest posterior variance: the initial stage of the theorems.
+
+    Each point is the most uncertain one given all points before it, pending ones too; no values
+    are needed. The policy's prior and noise decide what is uncertain, so that it must have them.
+    A finite space repeats a point only with `allow_repeats`; the theorems ask for that.
 
     Args:
-        initial: The number, "uncertainty", or None for the default.
-        space: Where to search.
+        length: How many points. None takes the smallest T with (B - 1) gamma_T / T <= C, after
+            which the pending points of a batch hold little information; nothing for a batch of 1.
+        batch: B, how many points are evaluated at the same time in the search that follows.
+        C: How many nats of information the pending points of a batch may hold.
+
+    Examples:
+        >>> from thomax import Float, Optimizer, STOBNTSLinear
+        >>> stage = UncertaintySampling(3)
+        >>> search = Optimizer({"x": Float(0, 1)}, STOBNTSLinear(), seed=0, initial=stage)
+        >>> sorted(round(t.params["x"], 1) for t in search.ask(3))
+        [0.0, 0.4, 1.0]
     """
-    if initial is None or initial == "uncertainty":
-        parameters = 10 if isinstance(space, Pool) else len(space.parameters)
-        return min(20, parameters + 4)
+
+    length: int | None = None
+    batch: int = 4
+    C: float = 1.0
+
+    def __post_init__(self) -> None:
+        check(self, length=whole(0).or_none(), batch=whole(1), C=POSITIVE)
+
+
+Initial: TypeAlias = int | Literal["uncertainty"] | UncertaintySampling | None
+
+
+def checked_initial(initial: Initial) -> int | UncertaintySampling | None:
+    """Return what the argument `initial` of an optimiser stands for, or raise.
+
+    Args:
+        initial: A number of quasi-random points, None for the default number, or uncertainty
+            sampling; the word "uncertainty" stands for that with its default settings.
+    """
+    if initial == "uncertainty":
+        return UncertaintySampling()
+    if initial is None or isinstance(initial, UncertaintySampling):
+        return initial
     if not is_whole(initial, 0):
         raise ValueError(
-            f'Optimizer needs initial to be a whole number >= 0 or "uncertainty", got {initial!r}.'
+            'Optimizer needs initial to be a whole number >= 0, "uncertainty" or an '
+            f"UncertaintySampling, got {initial!r}."
         )
     return int(initial)
+
+
+def design_length(length: int | None, space: Space | Pool) -> int:
+    """Return the number of quasi-random points: by default a few more than there are parameters.
+
+    Args:
+        length: The number, or None for the default.
+        space: Where to search.
+    """
+    if length is not None:
+        return length
+    return min(20, 4 + (10 if isinstance(space, Pool) else len(space.parameters)))
+
+
+def stage_length(
+    stage: UncertaintySampling, space: Space | Pool, kernel: "Kernel", noise_std: float
+) -> int:
+    """Return how many points uncertainty sampling takes.
+
+    A space that is not small is stood for by random points of it.
+
+    Args:
+        stage: Its settings.
+        space: Where to search.
+        kernel: The prior covariance of encoded points.
+        noise_std: The standard deviation of the observation noise.
+    """
+    from thomax.model.kernels import gram
+    from thomax.theory import greedy_information_gain, initial_length
+
+    if stage.batch == 1:
+        return 0
+    x = _representatives(space)
+    K = gram(kernel, x, x)
+    for most in (_LONGEST_STAGE // 16, _LONGEST_STAGE // 4, _LONGEST_STAGE):
+        gains, _ = greedy_information_gain(K, noise_std, most)
+        if (stage.batch - 1) * gains[-1] / most <= stage.C:  # the ratio only falls
+            return initial_length(gains, stage.batch, stage.C)
+    raise ValueError(
+        f"UncertaintySampling needs a batch and a C whose stage has at most {_LONGEST_STAGE}"
+        f" points, got batch={stage.batch} and C={stage.C}: in this space and with this prior it"
+        " is longer. Pass a smaller batch, a larger C, or a length of your own such as"
+        " UncertaintySampling(20)."
+    )
+
+
+def _representatives(space: Space | Pool) -> np.ndarray:
+    """Return all points of a small finite space, or as many random ones, encoded."""
+    if space.size <= _STANDING_IN:
+        return np.concatenate([rows for _, rows in space.chunks(_STANDING_IN)])
+    rng = stream(make_key(0), Stream.INITIAL_DESIGN)  # the same for all seeds of a search
+    if isinstance(space, Pool):
+        return space.at(rng.choice(space.size, _STANDING_IN, replace=False).tolist())
+    return space.sample(rng, _STANDING_IN, tries=_TRIES * _STANDING_IN)
 
 
 def may_repeat(space: Space | Pool) -> bool:
@@ -111,45 +209,45 @@ def most_uncertain_point(
     seed: int,
     number: int,
     before: Sequence[ParamsLike],
-    seen: Collection[Identity],
-    covariance: Covariance,
+    exclude: Sequence[ParamsLike],
+    kernel: "Kernel",
     noise_std: float,
+    search: Search = _USUAL_SEARCH,
 ) -> Params | None:
-    """Return the candidate of largest posterior variance given all points before it.
+    """Return the point of largest posterior variance given all points before it.
 
-    This is uncertainty sampling, the initial stage of the paper's Theorem 1, on random candidates.
+    This is uncertainty sampling, the initial stage of the paper's Theorem 1. Pools that are not
+    very large and small finite spaces are searched whole; in others the best of many candidates
+    are climbed.
 
     Args:
         space: Where to search.
         seed: The seed of the candidates.
         number: The number of the trial.
         before: The points that came before.
-        seen: The identities of points that are not returned.
-        covariance: The prior covariance of encoded points (n, d): (n, n).
+        exclude: Points that are not returned.
+        kernel: The prior covariance of encoded points.
         noise_std: The standard deviation of the observation noise.
+        search: How the variance is maximised.
 
     Returns:
         The point, or None where there are no others.
     """
-    from thomax.model.posterior import variance  # SciPy, which other first points do without
+    from thomax.model.evaluation import evaluate  # JAX, which other first points do without
+    from thomax.model.uncertainty import Uncertainty
+    from thomax.search.maximise import maximise
 
     rng = stream(make_key(seed, number), Stream.INITIAL_DESIGN)
     known = space.encode(before) if before else np.zeros((0, *space.shape))
-    if isinstance(space, Pool):
-        positions = rng.choice(space.size, min(_CANDIDATES, space.size), replace=False).tolist()
-        rows: np.ndarray = space.at(positions)
-        params = space.params(positions)
-    else:
-        rows = space.sample(rng, _CANDIDATES, tries=_TRIES * _CANDIDATES, known=known)
-        params, positions = _identified(space, rows)
-    k, n = len(before), len(before) + len(rows)
-    points = np.concatenate([known, rows]) if k else rows
-    K = covariance(pad(points, padded_size(n)))[:n, :n]  # padded: few sizes to compile for
-    variances = variance(K[:k, :k], K[:k, k:], np.diag(K)[k:], noise_std)
-    ranked = np.argsort(-variances, kind="stable")
-    found = _first(params[i] for i in ranked if positions[i] not in seen)
-    # All of them may be seen, and others of a finite space not.
-    return found or quasi_random_point(space, seed, number, seen, known)
+    uncertainty = Uncertainty.given(kernel, known, noise_std)
+    if isinstance(space, Pool) and space.size > _WHOLE:
+        seen = {*space.index(exclude)}
+        some = [i for i in rng.choice(space.size, _WHOLE, replace=False).tolist() if i not in seen]
+        if some:
+            variances = evaluate(uncertainty, np.asarray(space.at(some), np.float32))[0]
+            return space.params([some[variances.argmax()]])[0]
+    found = maximise(rng, uncertainty, space, search=search, exclude=exclude, known=known)
+    return _first(found)
 
 
 def _first(points: Iterable[Params]) -> Params | None:

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from thomax.initial_design import design_length
+from thomax.initial_design import Initial, checked_initial
 from thomax.policies.base import Policy, PolicyFunction, as_policy
-from thomax.proposals import Initial, Proposer, check_search
+from thomax.proposals import Proposer, check_search, with_length
 from thomax.running.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.running.workers import AnyExecutor, Objective, own_params
 from thomax.search.settings import Search
@@ -59,7 +59,8 @@ class Optimizer:
         seed: A whole number that makes the proposals reproducible; random if it is left out.
         initial: The number of quasi-random points before the policy takes over, by default a few
             more than there are parameters. Unless it is 0, they go on until a value is told.
-            "uncertainty" takes the points of largest posterior variance instead.
+            `UncertaintySampling(...)` takes the points of largest posterior variance instead;
+            "uncertainty" is that with its default settings.
         journal: A file that keeps everything told. One that exists is continued.
         search: How the scores of the policy are maximised.
         allow_repeats: Whether a score is maximised over the whole space, as the paper has it: then
@@ -97,8 +98,7 @@ class Optimizer:
         self.space = as_space(space)
         self._policy = None if policy is None else as_policy(policy, "Optimizer")
         self.direction = direction
-        design_length(initial, self.space)  # refuses what is no length
-        self._initial = initial
+        self._initial = checked_initial(initial)
         self._search = search or Search()
         self._allow_repeats = allow_repeats
         self._records: list[Record] = []  # those of the journal, if there is one
@@ -477,6 +477,7 @@ class Optimizer:
 
     def _propose(self, n: int) -> list[Trial]:
         """Record the next trials, fewer than n if the space is exhausted."""
+        self._initial = with_length(self._initial, self.space, lambda: self.policy)  # found once
         proposer = Proposer(
             self.space,
             lambda: self.policy,

@@ -1,18 +1,20 @@
 """Which point a search evaluates next: enqueued ones, then the initial design, then the policy."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from thomax.initial_design import (
     Identity,
+    UncertaintySampling,
     design_length,
     may_repeat,
     most_uncertain_point,
     quasi_random_point,
+    stage_length,
 )
 from thomax.model.targets import USUAL_NOISE_STD
-from thomax.policies.base import HasCovariance, Policy
+from thomax.policies.base import HasPriorKernel, Policy
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -20,7 +22,8 @@ from thomax.storage.observations import EncodedHistory
 from thomax.storage.trial import Direction
 from thomax.support.types import Params
 
-Initial = int | Literal["uncertainty"] | None
+if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
+    from thomax.model.kernels import Kernel
 
 
 def check_search(who: str, search: object) -> None:
@@ -43,7 +46,7 @@ class Proposer:
         policy: What proposes points once the initial design is done; called when it is needed.
         direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: The seed of the search.
-        initial: The number of initial points, "uncertainty", or None for the default number.
+        initial: The number of quasi-random initial points, or uncertainty sampling.
         search: How the policy's scores are maximised.
         allow_repeats: Whether points may be proposed again, and twice in a batch.
     """
@@ -52,7 +55,7 @@ class Proposer:
     policy: Callable[[], Policy]
     direction: Direction
     seed: int
-    initial: Initial
+    initial: int | UncertaintySampling
     search: Search
     allow_repeats: bool
 
@@ -91,26 +94,50 @@ class Proposer:
 
         Draws from the prior are largest at the edges of the space, several at the same place.
         """
-        length = design_length(self.initial, self.space)
+        if isinstance(self.initial, UncertaintySampling):
+            length = self.initial.length
+            assert length is not None  # `with_length` has been called
+        else:
+            length = self.initial
         return history.next_number < length or (length > 0 and not history.told)
 
     def _initial_point(self, history: EncodedHistory) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
-        seen: set[Identity] = set()
-        if may_repeat(self.space) and not self.allow_repeats:
-            seen = history.identities()
         number, trials = history.next_number, history.listed()
-        if self.initial != "uncertainty":
-            return quasi_random_point(self.space, self.seed, number, seen, history.rows(*trials))
-        policy = self.policy()
-        if not isinstance(policy, HasCovariance):
-            raise ValueError(
-                'initial="uncertainty" needs a policy with a covariance and a noise_std, '
-                f"got {type(policy).__name__}: use STOBNTS, STOBNTSLinear, GPTS or GPUCB."
-            )
-        # A policy that learns its noise from the values has none yet.
-        noise_std = policy.noise_std or USUAL_NOISE_STD
-        before = [t.params for t in trials]
-        return most_uncertain_point(
-            self.space, self.seed, number, before, seen, policy.covariance, noise_std
+        excludes = may_repeat(self.space) and not self.allow_repeats
+        if isinstance(self.initial, UncertaintySampling):
+            before = [t.params for t in trials]
+            return most_uncertain_point(
+                self.space, self.seed, number, before, before if excludes else [],
+                *_prior_of(self.policy(), self.space), self.search,
+            )  # fmt: skip
+        seen: set[Identity] = history.identities() if excludes else set()
+        return quasi_random_point(self.space, self.seed, number, seen, history.rows(*trials))
+
+
+def with_length(
+    initial: int | UncertaintySampling | None, space: Space | Pool, policy: Callable[[], Policy]
+) -> int | UncertaintySampling:
+    """Return how a search begins, with the number of points.
+
+    Args:
+        initial: How it begins; None for the default number of quasi-random points.
+        space: Where to search.
+        policy: Whose prior and noise uncertainty sampling takes; called when it is needed.
+    """
+    if not isinstance(initial, UncertaintySampling):
+        return design_length(initial, space)
+    if initial.length is not None:
+        return initial
+    return replace(initial, length=stage_length(initial, space, *_prior_of(policy(), space)))
+
+
+def _prior_of(policy: Policy, space: Space | Pool) -> tuple["Kernel", float]:
+    """Return the prior covariance and the noise that a policy assumes before any data."""
+    if not isinstance(policy, HasPriorKernel):
+        raise ValueError(
+            "Uncertainty sampling needs a policy with a prior_kernel and a noise_std, "
+            f"got {type(policy).__name__}: use STOBNTS, STOBNTSLinear, GPTS or GPUCB."
         )
+    # A policy that learns its noise from the values has none yet.
+    return policy.prior_kernel(space.shape), policy.noise_std or USUAL_NOISE_STD

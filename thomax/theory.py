@@ -1,7 +1,8 @@
 """The paper's theory in numbers: confidence widths, information gain, regret bounds.
 
 Notation (T, B, C, ... as in the paper's appendices; words where a caller sees them):
-    t, T      evaluations so far, and in all (`horizon`), counted singly, not in batches
+    t, T      evaluations so far, and in all (`horizon`), counted singly as in the proofs, not in
+              batches as in the algorithms; those of the initial stage are not counted
     log |X|   `log_size`: the domain's size enters through its logarithm alone, and on a
               continuous domain |X| itself overflows
     delta     the probability with which a statement may fail
@@ -28,14 +29,26 @@ _EXPLORATION = 1 + 10 / _P  # Lemma 6
 def continuous_log_size(horizon: int, dimension: int) -> float:
     """Return log |X| of the grid that stands for a cube (Appendix E): |X| = T^(d/2).
 
-    Its spacing is 1/sqrt(T), so staying on it costs a function with Lipschitz constant `l`
-    at most `l d sqrt(T)` of additional regret.
+    Its spacing is 1/sqrt(T); `discretisation_regret` is what staying on it costs.
 
     Args:
         horizon: T, how many evaluations in all.
         dimension: How many dimensions the cube has.
     """
     return dimension / 2 * math.log(horizon)
+
+
+def discretisation_regret(horizon: int, dimension: int, lipschitz: float) -> float:
+    """Return what staying on the grid of a cube adds to the regret (Appendix E): l d sqrt(T).
+
+    No point of the cube is further than d/sqrt(T) from the grid, and T evaluations are made.
+
+    Args:
+        horizon: T, how many evaluations in all.
+        dimension: How many dimensions the cube has.
+        lipschitz: The Lipschitz constant of the function on the unit cube.
+    """
+    return lipschitz * dimension * math.sqrt(horizon)
 
 
 def beta(t: int, log_size: float, delta: float, finite_width: bool = False) -> float:
@@ -57,24 +70,37 @@ def beta(t: int, log_size: float, delta: float, finite_width: bool = False) -> f
 class BetaSchedule:
     """The theorems' beta as a function of the number of observations: a policy's `beta`.
 
+    Its index t is that of the proofs: it counts single selections after the initial stage. All
+    points of a batch, which see the same observations, get the beta of the first of them: the
+    union bound of Lemma 1 is over posteriors, and these share one. The algorithms as printed
+    count batches instead; `batch` does that.
+
     Args:
         log_size: The logarithm of the number of points of the domain.
         delta: The probability with which the statement may fail.
         finite_width: Use Theorem 2, for a network of finite width, instead of Theorem 1.
+        initial: How many observations the initial stage makes; they are not counted.
+        batch: How many observations make t one larger: 1 as in the proofs, or the size of a batch
+            as in the algorithms.
 
     Examples:
-        >>> schedule = BetaSchedule(log_size=math.log(1000), delta=0.1)
-        >>> schedule(0) == beta(1, math.log(1000), 0.1)
+        >>> schedule = BetaSchedule(log_size=math.log(1000), delta=0.1, initial=20)
+        >>> schedule(20) == beta(1, math.log(1000), 0.1)
+        True
+        >>> schedule(28) == beta(9, math.log(1000), 0.1)
         True
     """
 
     log_size: float
     delta: float
     finite_width: bool = False
+    initial: int = 0
+    batch: int = 1
 
     def __call__(self, observations: int) -> float:
         """Return beta for the evaluation after this many observations."""
-        return beta(observations + 1, self.log_size, self.delta, self.finite_width)
+        t = 1 + max(0, observations - self.initial) // self.batch
+        return beta(t, self.log_size, self.delta, self.finite_width)
 
 
 def confidence_width(t: int, log_size: float, delta: float, finite_width: bool = False) -> float:
@@ -130,14 +156,53 @@ def greedy_information_gain(
     return np.cumsum(gains), chosen
 
 
+def information_gain_exponent(dimension: int) -> float:
+    """Return the power of T that gamma_T grows with, up to logarithms: (d - 1)/d.
+
+    This is for the tangent kernel of a ReLU network on the unit sphere of d dimensions (Kassraie
+    and Krause 2022, quoted after Theorem 1). Then T_init grows as (B - 1)^d for C = 1.
+
+    Args:
+        dimension: d, how many coordinates a point of the sphere has.
+    """
+    return (dimension - 1) / dimension
+
+
+def regret_exponent(dimension: int) -> float:
+    """Return the power of T that the bound of Theorem 1 grows with: (2d - 1)/(2d).
+
+    It does not depend on the batch, so that B workers need a B-th of the time for the same regret
+    of T evaluations, once the initial stage is over.
+
+    Args:
+        dimension: d, how many coordinates a point of the sphere has.
+    """
+    return (1 + information_gain_exponent(dimension)) / 2
+
+
+def pending_information(variances: NDArray[np.floating], noise_std: float, batch: int) -> float:
+    """Bound C, the information that the pending points of a batch can hold (Theorem 1).
+
+    Each of B - 1 points tells at most 1/2 log(1 + v/s2), where v is the largest posterior
+    variance, and together they tell at most the sum.
+
+    Args:
+        variances: Posterior variances at the points of the domain given what is observed, (N,).
+        noise_std: Standard deviation of the observation noise.
+        batch: How many points a batch has.
+    """
+    return float((batch - 1) / 2 * np.log1p(np.max(variances) / noise_std**2))
+
+
 def initial_length(gains: NDArray[np.floating], batch: int, C: float) -> int:
     """Return the length of uncertainty sampling that justifies C (after Theorem 1).
 
-    It is the smallest T_init with (B - 1) gamma_{T_init} / T_init <= C. The start adds at most
-    2 B' T_init to the regret.
+    It is the smallest T_init with (B - 1) gamma_{T_init} / T_init <= C. Greedy gains, which are
+    those of uncertainty sampling itself, do as well as gamma: they grow ever more slowly, so that
+    no point is left that tells more than their mean, and B - 1 points tell at most B - 1 times it.
 
     Args:
-        gains: gamma_1, gamma_2, ...; divide greedy ones by 1 - 1/e to be on the safe side.
+        gains: gamma_1, gamma_2, ..., or the greedy gains.
         batch: How many points a batch has.
         C: Bound on the information that the pending points of a batch can hold.
     """
@@ -162,12 +227,13 @@ def regret_bound(
     value_bound: float,
     kernel_bound: float = 1.0,
     C: float = 0.0,
+    initial: int = 0,
 ) -> float:
     """Bound the cumulative regret at infinite width (Theorem 1, explicit in Lemma 8).
 
     With probability 1 - delta,
         R_T <= c_T e^C (1 + 10/p) sqrt(C_1 T gamma_T) + B' pi^2/3
-               + [4 B' + c_T e^C (1 + 10/p) K_0] sqrt(2 T log(2/delta)).
+               + [4 B' + c_T e^C (1 + 10/p) K_0] sqrt(2 T log(2/delta)) + 2 B' T_init.
 
     Args:
         horizon: T, how many evaluations in all.
@@ -178,6 +244,7 @@ def regret_bound(
         value_bound: B', a bound on |f|.
         kernel_bound: K_0, a bound on the kernel.
         C: Bound on the information that the pending points of a batch can hold.
+        initial: T_init, the length of the initial stage.
     """
     factor = confidence_width(horizon, log_size, delta) * math.exp(C) * _EXPLORATION
     steps = 4 * value_bound + factor * kernel_bound
@@ -185,6 +252,7 @@ def regret_bound(
         factor * _sum_of_deviations(horizon, gamma, noise_std)
         + value_bound * math.pi**2 / 3
         + steps * math.sqrt(2 * horizon * math.log(2 / delta))
+        + 2 * value_bound * initial
     )
 
 
@@ -198,12 +266,13 @@ def regret_bound_finite_width(
     error: float,
     kernel_bound: float = 1.0,
     C: float = 0.0,
+    initial: int = 0,
 ) -> float:
     """Bound the cumulative regret of STO-BNTS-Linear (Theorem 2, explicit in Lemma 18).
 
     As Theorem 1, with eps' = `finite_width_slack` in every step, and log(4/delta):
         R_T <= c_T e^C (1 + 10/p) sqrt(C_1 T gamma_T) + T eps' + B' pi^2/3
-               + [4 B' + c_T e^C (1 + 10/p) K_0 + eps'] sqrt(2 T log(4/delta)).
+               + [4 B' + c_T e^C (1 + 10/p) K_0 + eps'] sqrt(2 T log(4/delta)) + 2 B' T_init.
 
     Args:
         horizon: T, how many evaluations in all.
@@ -215,6 +284,7 @@ def regret_bound_finite_width(
         error: Distance of the empirical NTK from the exact one.
         kernel_bound: K_0, a bound on the kernel.
         C: Bound on the information that the pending points of a batch can hold.
+        initial: T_init, the length of the initial stage.
     """
     slack = finite_width_slack(
         horizon, log_size, delta, noise_std, value_bound, error, kernel_bound
@@ -227,6 +297,7 @@ def regret_bound_finite_width(
         + horizon * slack
         + value_bound * math.pi**2 / 3
         + steps * math.sqrt(2 * horizon * math.log(4 / delta))
+        + 2 * value_bound * initial
     )
 
 
@@ -301,13 +372,20 @@ def finite_width_slack(
 
 
 def kernel_error(
-    depth: int, width: float, log_size: float, delta: float, constant: float = 1.0
+    depth: int,
+    width: float,
+    log_size: float,
+    delta: float,
+    constant: float = 1.0,
+    draws: int = 1,
 ) -> float:
     """Return (L + 1) epsilon, the error of a finite network's NTK (Proposition 1).
 
     Proposition 1 asks for m = C_ntk L^6 epsilon^-4 log(4 L |X|^2 / delta). Solved for epsilon,
     C_ntk gets the power 1/4; the paper's text keeps its first power. C_ntk is an unknown
-    constant: read results as rates, not as numbers to trust.
+    constant: read results as rates, not as numbers to trust. Algorithm 2 draws a new network for
+    each evaluation, and all of them must be close: delta is shared between the `draws`, which the
+    paper leaves out.
 
     Args:
         depth: L, the number of hidden layers.
@@ -315,14 +393,20 @@ def kernel_error(
         log_size: The logarithm of the number of points of the domain.
         delta: The probability with which the statement may fail.
         constant: C_ntk, which is unknown.
+        draws: How many independent networks must all be this close.
     """
-    log_term = math.log(4 * depth / delta) + 2 * log_size
+    log_term = math.log(4 * depth * draws / delta) + 2 * log_size
     epsilon = math.sqrt(math.sqrt(constant * depth**6 * log_term / width))
     return (depth + 1) * epsilon
 
 
 def required_width(
-    depth: int, error: float, log_size: float, delta: float, constant: float = 1.0
+    depth: int,
+    error: float,
+    log_size: float,
+    delta: float,
+    constant: float = 1.0,
+    draws: int = 1,
 ) -> int:
     """Return the smallest width whose `kernel_error` is at most `error` (Proposition 1).
 
@@ -332,8 +416,9 @@ def required_width(
         log_size: The logarithm of the number of points of the domain.
         delta: The probability with which the statement may fail.
         constant: C_ntk, which is unknown.
+        draws: How many independent networks must all be this close.
     """
-    return math.ceil(kernel_error(depth, 1, log_size, delta, constant) ** 4 / error**4)
+    return math.ceil(kernel_error(depth, 1, log_size, delta, constant, draws) ** 4 / error**4)
 
 
 def log_width_for_sublinear_regret(horizon: int) -> float:

@@ -7,9 +7,11 @@ SQUARE = {"x": Float(-1, 1), "y": Float(-1, 1)}
 GRID = {"a": Categorical(["p", "q", "r", "s"]), "b": Int(0, 9)}
 
 
+SEARCH = Search(candidates=200, restarts=3)
+
+
 def optimizer(space=None, policy=POLICY, **options):
-    search = Search(candidates=200, restarts=3)
-    settings = {"seed": 0, "initial": 4, "search": search} | options
+    settings = {"seed": 0, "initial": 4, "search": SEARCH} | options
     return Optimizer(SQUARE if space is None else space, policy, **settings)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from searches import GRID, POLICY, SQUARE, hill, optimizer, params_of, told
+from searches import GRID, POLICY, SEARCH, SQUARE, hill, optimizer, params_of, told
 
 from thomax import (
     GPUCB,
@@ -24,10 +24,11 @@ from thomax import (
     Sobol,
     Space,
     STOBNTSLinear,
+    UncertaintySampling,
     maximize,
     minimize,
 )
-from thomax.initial_design import most_uncertain_point, quasi_random_point
+from thomax.initial_design import most_uncertain_point, quasi_random_point, stage_length
 from thomax.suggest import default_policy
 
 # Asking and telling
@@ -169,15 +170,52 @@ def test_a_search_without_a_design_draws_from_the_prior():
 
 @pytest.mark.parametrize("noise_std", [0.1, None])
 def test_the_initial_design_may_be_uncertainty_sampling(noise_std):
-    search = optimizer(initial="uncertainty", policy=replace(POLICY, noise_std=noise_std))
+    search = optimizer(initial=UncertaintySampling(3), policy=replace(POLICY, noise_std=noise_std))
     before = []
     for trial in search.ask(3):
-        settings = (search.policy.covariance, 0.1)
-        expected = most_uncertain_point(search.space, 0, trial.number, before, [], *settings)
+        prior = search.policy.prior_kernel(search.space.shape), 0.1
+        expected = most_uncertain_point(search.space, 0, trial.number, before, [], *prior, SEARCH)
         assert trial.params == expected
         before.append(trial.params)
-    with pytest.raises(ValueError, match="with a covariance and a noise_std, got Func"):
+    search.tell(0, 1.0)
+    data = search.snapshot().data()
+    assert len(data) == 1  # the policy takes over: its fourth point is another
+    fourth = most_uncertain_point(search.space, 0, 3, before, [], *prior, SEARCH)
+    assert search.ask().params != fourth
+    with pytest.raises(ValueError, match="with a prior_kernel and a noise_std, got Func"):
         optimizer(initial="uncertainty", policy=lambda keys, data: None).ask()
+
+
+def test_the_word_uncertainty_is_the_stage_of_the_theorem():
+    """For batches of four, until three pending points hold at most one nat."""
+    space = Space({"b": Int(0, 30)})
+    prior = POLICY.prior_kernel(space.shape), 0.1
+    length = stage_length(UncertaintySampling(batch=4, C=1.0), space, *prior)
+    assert 20 < length < 80
+    settings = {"space": space, "initial": "uncertainty", "allow_repeats": True}
+    points = params_of(told(length + 3, lambda p: p["b"], **settings).trials)
+    numbers = (length - 1, length, length + 1, length + 2)
+    found = [most_uncertain_point(space, 0, n, points[:n], [], *prior, SEARCH) for n in numbers]
+    assert found[0] == points[length - 1]
+    assert found[1:] != points[length:]
+
+
+def test_a_resumed_stage_equals_the_unbroken_one(tmp_path):
+    def settings(**more):
+        return {"initial": UncertaintySampling(6), "seed": 5} | more
+
+    whole = [t.params for t in told(8, **settings()).trials]
+    parts = []
+    for count in (2, 3, 3):
+        search = optimizer(**settings(journal=tmp_path / "run.jsonl"))
+        for _ in range(count):
+            trial = search.ask()
+            search.tell(trial, hill(trial.params))
+        parts = [t.params for t in search.trials]
+        search.close()
+    assert parts == whole
+    batch = [t.params for t in optimizer(**settings()).ask(6)]
+    assert batch == whole[:6]  # no values are needed
 
 
 # Finite spaces

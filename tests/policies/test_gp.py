@@ -337,7 +337,7 @@ def test_compilation_does_not_matter():
 
 
 def test_the_prior_covariance_serves_the_initial_design():
-    covariance = GPTS(SE(SCALES, 2.0)).covariance(NEW)
+    covariance = kernels.gram(GPTS(SE(SCALES, 2.0)).prior_kernel((2,)), NEW, NEW)
     nothing = Data(np.zeros((0, 2)), np.zeros(0))
     np.testing.assert_allclose(covariance, reference(SE(SCALES, 2.0), nothing, NEW)[1])
     standard = standardise(np.zeros(0))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thomax import Categorical, Float, Int, Optimizer, Random, Space
+from thomax import SE, Categorical, Float, Int, Optimizer, Random, Space
 from thomax.initial_design import most_uncertain_point, quasi_random_point
 
 SQUARE = {"a": Float(0, 1), "b": Float(0, 1)}
@@ -131,7 +131,7 @@ def test_a_search_goes_on_from_a_point_that_was_enqueued():
 
 def test_uncertainty_sampling_starts_from_the_points_before():
     space = RARE["a small square"][0]
-    found = most_uncertain_point(space, 0, 1, [CENTRE], [], lambda x: x @ x.T, 0.1)
+    found = most_uncertain_point(space, 0, 1, [CENTRE], [], SE(1.0), 0.1)
     assert space.constraint(found)
     assert quasi_random_point(space, 0, 1, [], space.encode([CENTRE])) != CENTRE
 

@@ -12,9 +12,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from thomax.initial_design import Initial
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
-from thomax.proposals import Initial
 from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space

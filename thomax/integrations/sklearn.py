@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from thomax.initial_design import Initial
 from thomax.optimizer import Optimizer
 from thomax.policies.base import Policy, PolicyFunction
-from thomax.proposals import Initial
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space

@@ -12,6 +12,7 @@ from thomax.model.data import Data
 
 if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
     from thomax.model.evaluation import Score
+    from thomax.model.kernels import Kernel
 
 
 class Policy(Protocol):
@@ -59,15 +60,15 @@ _FLAGS = ("reads_pending", "search_near_best", "is_model", "avoids_failures")
 
 
 @runtime_checkable
-class HasCovariance(Protocol):
+class HasPriorKernel(Protocol):
     """A policy with a known prior covariance, which `initial="uncertainty"` needs."""
 
     @property
     def noise_std(self) -> float | None:
         """Standard deviation of the observation noise, or None if it is learnt."""
 
-    def covariance(self, points: np.ndarray, /) -> np.ndarray:
-        """Return the prior covariances of points (N, ...) before any data, (N, N)."""
+    def prior_kernel(self, shape: tuple[int, ...], /) -> "Kernel":
+        """Return the prior covariance, before any data, of encoded points of this shape."""
 
 
 @dataclass(frozen=True)

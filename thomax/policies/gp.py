@@ -30,10 +30,11 @@ from thomax.model.fourier import (
     feature_matrix,
 )
 from thomax.model.gp_prior import GPKernel, KernelName
-from thomax.model.kernels import NTK, SE, Matern52, gram
+from thomax.model.kernels import NTK, SE, Matern52
 from thomax.model.networks import MLP
-from thomax.model.posterior import SMALLEST_VARIANCE, Factor
+from thomax.model.posterior import SMALLEST_VARIANCE
 from thomax.model.prior import Prior
+from thomax.model.uncertainty import PriorKernel, inverse_root, posterior_variance
 from thomax.policies.base import Policy
 from thomax.policies.prepared import PreparedData, Schedule, at, pathwise_draws
 from thomax.support.checks import FLAG, POSITIVE, Rule, at_least, check, is_whole, whole
@@ -123,13 +124,13 @@ class GPTS(Policy):
                 return self._tangent_draws(keys, known, kernel).as_single(single)
             return self._fourier_draws(keys, known, kernel).as_single(single)
 
-    def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points before any data, (N, N).
+    def prior_kernel(self, shape: tuple[int, ...]) -> PriorKernel:
+        """Return the prior covariance of encoded points before any data.
 
         Args:
-            points: Encoded points (N, ...).
+            shape: The shape of one point.
         """
-        return _covariance(self, points)
+        return _prior_kernel(self, shape)
 
     def _fourier_draws(
         self, keys: np.ndarray, known: "_Prepared", kernel: SE | Matern52
@@ -250,13 +251,13 @@ class GPUCB(Policy):
         )  # fmt: skip
         return bound.as_single(single)
 
-    def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points before any data, (N, N).
+    def prior_kernel(self, shape: tuple[int, ...]) -> PriorKernel:
+        """Return the prior covariance of encoded points before any data.
 
         Args:
-            points: Encoded points (N, ...).
+            shape: The shape of one point.
         """
-        return _covariance(self, points)
+        return _prior_kernel(self, shape)
 
     def _kernels(self, keys: np.ndarray, known: "_Prepared") -> "list[GPKernel | FourierKernel]":
         """Return the kernel of all keys, or that of each key's random features."""
@@ -296,10 +297,9 @@ class UpperBound(Draw):
     def values(self, x: Array) -> Array:
         """Evaluate the bound on the standardised scale."""
         x = x.reshape(len(x), -1).astype(self.x.dtype)
-        k = self.kernel(x, self.x)
-        variance = self.kernel.diagonal(x) - jnp.sum((k @ self.root.T) ** 2, axis=1)
+        variance = posterior_variance(self.kernel, x, self.x, self.root)
         std = jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE) + self.noise)
-        return self.beta * (k @ self.weights + self.kappa * std)
+        return self.beta * (self.kernel(x, self.x) @ self.weights + self.kappa * std)
 
 
 @dataclass(frozen=True)
@@ -349,11 +349,8 @@ def _solved(
     known: _Prepared, kernel: GPKernel | FourierKernel
 ) -> tuple[GPKernel | FourierKernel, np.ndarray, np.ndarray]:
     """Return the kernel, A^-1 y, and L^-1 of observed and pending points, zero on padding."""
-    x, count = known.x.astype(np.float64), known.n + known.pending
-    root = np.zeros((len(x), len(x)))
-    if count:
-        K = gram(kernel, x[:count], x[:count])
-        root[:count, :count] = Factor(K, known.s2).half_solve(np.eye(count))
+    x = known.x.astype(np.float64)
+    root = inverse_root(kernel, x, known.n + known.pending, known.s2)
     return kernel, known.solve(kernel, known.targets[None])[0], root
 
 
@@ -361,10 +358,9 @@ def _flat(x: np.ndarray) -> np.ndarray:
     return x.reshape(len(x), math.prod(x.shape[1:])).astype(np.float64)
 
 
-def _covariance(policy: GPTS | GPUCB, points: np.ndarray) -> np.ndarray:
-    x = _flat(np.asarray(points))
-    before = gp_prior.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
-    return before.amplitude**2 * gram(before.kernel, x, x)
+def _prior_kernel(policy: GPTS | GPUCB, shape: tuple[int, ...]) -> PriorKernel:
+    before = gp_prior.usual_hyperparameters(policy.kernel, policy.noise_std, math.prod(shape))
+    return PriorKernel(before.kernel, variance=before.amplitude**2)
 
 
 def _check(policy: GPTS | GPUCB) -> None:

@@ -23,7 +23,7 @@ from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.descent import descend, descend_linear
 from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
-from thomax.model.kernels import empirical_ntk, exact_ntk, gram, has_exact_ntk
+from thomax.model.kernels import exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import CNN, MLP, PAPER_NETWORK, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.prior import (
@@ -36,6 +36,7 @@ from thomax.model.prior import (
 )
 from thomax.model.tangents import MAX_DENSE, push
 from thomax.model.training import Certificate, Problem, train, train_linear
+from thomax.model.uncertainty import EmpiricalNTK, PriorKernel
 from thomax.policies.base import Policy
 from thomax.policies.prepared import (
     PreparedData,
@@ -131,13 +132,13 @@ class _SampleThenOptimise(Policy):
         """
         return _evidence_of_noise(self, data)
 
-    def covariance(self, points: np.ndarray) -> np.ndarray:
-        """Return the prior covariances of points, by the exact kernel where it is known.
+    def prior_kernel(self, shape: tuple[int, ...]) -> PriorKernel:
+        """Return the prior covariance of encoded points, by the exact kernel where it is known.
 
         Args:
-            points: Encoded points (N, ...).
+            shape: The shape of one point.
         """
-        return _covariance(self, points)
+        return _prior_kernel(self, shape)
 
     def _prepared(self, data: Data) -> PreparedData[Prior]:
         return PreparedData.of(
@@ -400,13 +401,14 @@ def _pathwise(
     return pathwise_draws(keys, known, kernel, network, policy._targets(keys, known))
 
 
-def _covariance(policy: _SampleThenOptimise, points: np.ndarray) -> np.ndarray:
+def _prior_kernel(policy: _SampleThenOptimise, shape: tuple[int, ...]) -> PriorKernel:
     network = policy.network
-    x = default_prior(network, policy.inputs, None).inputs(np.asarray(points, np.float32))
+    before = default_prior(network, policy.inputs, None)
     if has_exact_ntk(network):
-        return gram(exact_ntk(network), x, x)
-    theta = normals(as_keys(0)[0], network.size(x.shape[1:]), Stream.THETA0_PRIME)[0]
-    return empirical_ntk(network, theta, x)
+        return PriorKernel(exact_ntk(network), before.scale)
+    seen = before.inputs(np.zeros((1, *shape), np.float32)).shape[1:]
+    theta = normals(as_keys(0)[0], network.size(seen), Stream.THETA0_PRIME)[0]
+    return PriorKernel(EmpiricalNTK(network, theta), before.scale)
 
 
 def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
