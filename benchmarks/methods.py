@@ -83,8 +83,6 @@ ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
 NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
 _RELEASED_SEARCH = replace(Search.paper(), restarts=1, restarts_per_draw=1, iterations=0)
 _CONFIGURATIONS = ("-paper", "-scaled", "-released")
-_DEEP = 4  # from here on narrow networks are hard to train
-_DEEP_POLISH = 50
 
 
 @dataclass(frozen=True)
@@ -113,9 +111,7 @@ class Method:
             if self.depth is not None or self.channels is not None:
                 raise ValueError(f"The network of {self.name} cannot be chosen: leave it out.")
             return made
-        changed = replace(made, network=self._network(made.network, activation))
-        deep = getattr(changed.network, "depth", 1) >= _DEEP and hasattr(changed, "polish")
-        return replace(changed, polish=_DEEP_POLISH) if deep else changed
+        return replace(made, network=self._network(made.network, activation))
 
     def _usual(self, space: Space | Pool) -> Policy:
         if self.name in ABLATIONS:

@@ -104,7 +104,7 @@ _SETTINGS: dict[str, Any] = {
 
 def released_sto() -> FrozenKeys:
     """Return STO-BNTS as released, trained to convergence, which raw targets make hard."""
-    return FrozenKeys(STOBNTS(_NETWORK, polish=200, **_SETTINGS))
+    return FrozenKeys(STOBNTS(_NETWORK, **_SETTINGS))
 
 
 def released_linear() -> FrozenKeys:

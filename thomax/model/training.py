@@ -41,6 +41,7 @@ _RENEWAL = 5  # iterations of polishing with one model
 _WINDOW = 4  # renewals over which the speed of polishing is measured
 _AHEAD = 5  # windows of that speed after which the loss must have fallen enough
 _STALLED = 0.3  # relative decrease below which Gauss-Newton hands over to polishing
+_PROMISING = 0.5  # relative decrease that the linear model must not promise then
 _ROUNDING = 1e-7  # share of the loss at the start that float32 does not see
 _LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to find anything
 
@@ -230,6 +231,8 @@ def train(
         problem.loss_and_gradient, theta, iterations=polish, model=models, renewal=_RENEWAL
     )
     iterations = np.full(len(theta), used + found.iterations)
+    if np.array_equal(models.theta, found.x):  # no need to linearise them once more
+        return found.x, Certificate(found.value, _share(models.left, found.value), iterations)
     return found.x, certify(problem, found.x, iterations, max_dense=max_dense)
 
 
@@ -246,7 +249,11 @@ def certify(
     """
     loss = problem.loss(theta)
     left = _decrease(problem, problem.linearised(theta, max_dense), loss)
-    return Certificate(loss, left / np.maximum(loss, 1e-30), iterations)
+    return Certificate(loss, _share(left, loss), iterations)
+
+
+def _share(left: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    return np.asarray(left / np.maximum(loss, 1e-30))
 
 
 def _decrease(problem: Problem, system: TangentSystem, loss: np.ndarray) -> np.ndarray:
@@ -257,10 +264,14 @@ def _decrease(problem: Problem, system: TangentSystem, loss: np.ndarray) -> np.n
 
 
 class _Models:
-    """The damped Gauss-Newton models of the polishing, and when it is done."""
+    """The damped Gauss-Newton models of the polishing, and when it is done.
+
+    `theta` is where the last model was made, `left` how far the losses lie above its minimum.
+    """
 
     def __init__(self, problem: Problem, tolerance: float, max_dense: int) -> None:
         self._problem, self._tolerance, self._max_dense = problem, tolerance, max_dense
+        self.theta = self.left = np.zeros(0)
         self._start = problem.loss(problem.theta0)
         self._losses = [np.full(len(self._start), np.inf)] * _WINDOW
         self._damping = np.full(len(self._start), _POLISH_DAMPING)
@@ -269,10 +280,12 @@ class _Models:
         """Return v -> (J^T J + rho I)^-1 v / 2 at theta, and which networks are done."""
         system = self._problem.linearised(theta, self._max_dense)
         less = np.maximum(self._damping / 3, _POLISH_DAMPING)
-        self._damping = np.where(loss < self._losses[-1], less, self._damping * 6)
+        more = np.minimum(self._damping * 6, 2 * _LARGEST_DAMPING)
+        self._damping = np.where(loss < self._losses[-1], less, more)
         ahead = _AHEAD * (self._losses[0] - loss)
         self._losses = [*self._losses[1:], loss]
-        left = np.minimum(_decrease(self._problem, system, loss), ahead)
+        self.theta, self.left = theta, _decrease(self._problem, system, loss)
+        left = np.minimum(self.left, ahead)
         done = left <= np.maximum(self._tolerance * loss, _ROUNDING * self._start)
         rho = self._problem.s2 + self._damping * system.mean_variance()
         solve = system.solver(rho)
@@ -313,8 +326,9 @@ def gauss_newton(
         theta = np.where(better[:, None], candidate, theta)
         factor = _damping_factor(gain, better)
         damping = np.where(active, damping * factor, damping)
-        # A small step is no stall if the damping is about to fall.
-        stalled = better & (loss - new_loss <= _STALLED * loss) & (factor >= 1)
+        # A small step is no stall if the damping is about to fall, or if the model promised much.
+        is_small = better & (loss - new_loss <= _STALLED * loss)
+        stalled = is_small & (factor >= 1) & (loss - predicted <= _PROMISING * loss)
         active = active & ~stalled & (damping <= _LARGEST_DAMPING * scale)
         loss = np.where(better, new_loss, loss)
         if not active.any():
@@ -326,8 +340,8 @@ def gauss_newton(
 
 def _damping_factor(gain: np.ndarray, better: np.ndarray) -> np.ndarray:
     """Trust the linear model more where the loss fell as it predicted, less where it did not."""
-    factor = np.select([gain > 0.75, gain > 0.5, gain > 0.25], [0.2, 0.5, 1.0], 2.0)
-    return np.where(better, factor, 6.0)
+    factor = np.select([gain > 0.95, gain > 0.85, gain > 0.5], [0.2, 0.5, 1.0], 2.0)
+    return np.where(better, factor, 4.0)
 
 
 def damped_step(
@@ -374,7 +388,7 @@ def _descend(
     targets: Array,
     weights: Array,
     s2: np.float32,
-    rate: np.float32,
+    rate: Array,
 ) -> Array:
     def body(t: Array, _: None) -> tuple[Array, None]:
         gradient = jax.vmap(
@@ -386,7 +400,7 @@ def _descend(
 
 
 def gradient_descent(
-    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float
+    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float | np.ndarray
 ) -> np.ndarray:
     """Take plain full-batch gradient steps: the paper's training, kept as an oracle.
 
@@ -394,10 +408,10 @@ def gradient_descent(
         problem: The loss to minimise.
         theta: The parameters to start from, (B, p).
         steps: The number of steps.
-        learning_rate: What multiplies the gradient in every step.
+        learning_rate: What multiplies the gradient in every step, for all parameters or each (p,).
     """
     args = (problem.theta0, problem.x, problem.targets, problem.weights)
-    s2, rate = np.float32(problem.s2), np.float32(learning_rate)
+    s2, rate = np.float32(problem.s2), np.asarray(learning_rate, np.float32)
     return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))
 
 
