@@ -84,8 +84,6 @@ ABLATIONS: dict[str, Callable[[Space | Pool], tuple[Policy, Search]]] = {
 }
 NAMES = ("auto", *_OURS, *_MAKERS, *ABLATIONS)
 _CONFIGURATIONS = ("-paper", "-scaled", "-released")
-_DEEP = 4  # from here on narrow networks are hard to train
-_DEEP_POLISH = 50
 
 
 @dataclass(frozen=True)
@@ -114,9 +112,7 @@ class Method:
             if self.depth is not None or self.channels is not None:
                 raise ValueError(f"The network of {self.name} cannot be chosen: leave it out.")
             return made
-        changed = replace(made, network=self._network(made.network, activation))
-        deep = getattr(changed.network, "depth", 1) >= _DEEP and hasattr(changed, "polish")
-        return replace(changed, polish=_DEEP_POLISH) if deep else changed
+        return replace(made, network=self._network(made.network, activation))
 
     def _usual(self, space: Space | Pool) -> Policy:
         if self.name in ABLATIONS:

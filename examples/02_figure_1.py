@@ -35,8 +35,7 @@ data = tx.Data(points[seen], values[seen])
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
 spread = {}
 for axis, policy in zip(axes, (tx.DeepEnsemble, tx.STOBNTS, tx.STOBNTSLinear), strict=True):
-    training = {"polish": 50} if policy is tx.STOBNTS else {}  # deep and narrow: hard to train
-    draws = policy(network, **training)(tx.make_keys(0, options.draws), data)(points)
+    draws = policy(network)(tx.make_keys(0, options.draws), data)(points)
     axis.plot(grid, draws.T, color="tab:blue", lw=0.5, alpha=0.3)
     axis.plot(grid, values, color="black", lw=1)
     axis.plot(grid[seen], values[seen], "*", color="tab:red", ms=9)
@@ -48,7 +47,7 @@ print("spread of the draws in the unobserved interval [0.2, 0.4]:", spread)
 print(f"regret after {options.trials} queries, of which 5 random:")
 pool = tx.Pool(grid)
 policies = [
-    tx.STOBNTS(network, polish=50), tx.STOBNTSLinear(network), tx.STOBNTS(), tx.STOBNTSLinear(),
+    tx.STOBNTS(network), tx.STOBNTSLinear(network), tx.STOBNTS(), tx.STOBNTSLinear(),
     tx.DeepEnsemble(network), tx.GPTS(), tx.GPUCB(), tx.NeuralTS(network), tx.NeuralUCB(network),
     tx.Random(), tx.Sobol(),
 ]  # fmt: skip

@@ -39,7 +39,6 @@ def test_a_name_gives_network_and_batch():
     assert parse_method("sto-paper:8x64@4") == Method("sto-paper", 4, 8, 64)
     policy = parse_method("sto-paper:8x64@4").policy(SPACE, "erf")
     assert policy.network == MLP(8, 64, "erf", w_std=1.5, b_std=0.05)
-    assert policy.polish == 50  # so deep and narrow is hard to train
     assert parse_method("linear:cnn16").policy(SPACE).network == CNN(width=16)
     paper = parse_method("linear-paper:cnn16").policy(SPACE).network
     assert paper == CNN(width=16, w_std=1.5, b_std=0.05)

@@ -53,9 +53,11 @@ def test_a_perfect_preconditioner_solves_a_quadratic_at_once():
     H = root @ root.T + 0.01 * np.eye(6)
     quadratic = lambda x: (0.5 * np.einsum("...i,ij,...j->...", x, H, x), x @ H)  # noqa: E731
     inverse = np.linalg.inv(H)
+    unsolved = np.zeros(3, bool)
     found = minimise(
-        quadratic, rng.normal(size=(3, 6)), iterations=2, precondition=lambda g: g @ inverse
-    )
+        quadratic, rng.normal(size=(3, 6)), iterations=2,
+        model=lambda x, value: (lambda g: g @ inverse, unsolved),
+    )  # fmt: skip
     np.testing.assert_allclose(found.x, 0, atol=1e-8)
 
 

@@ -10,7 +10,7 @@ import pytest
 from thomax.keys import make_keys
 from thomax.model.data import Data
 from thomax.model.kernels import exact_ntk, float64
-from thomax.model.networks import CNN, MLP, Custom
+from thomax.model.networks import CNN, MLP, PAPER_NETWORK, Custom
 from thomax.model.padding import pad
 from thomax.model.tangents import TangentSystem
 from thomax.model.training import (
@@ -61,27 +61,113 @@ def independent_loss(problem, theta, i):
     ],
 )
 def test_training_ends_where_the_gradient_vanishes(network, shape, bound):
-    """The fixed point: J^T (y - f) = s2 (theta - theta0). The certificate tells the truth."""
+    """The fixed point: J^T (y - f) = s2 (theta - theta0)."""
     problem = make_problem(network, shape)
-    theta, certificate = train(problem, steps=15, polish=60, tolerance=1e-3, max_dense=100)
+    theta, certificate = train(problem, steps=15, polish=200, tolerance=0, max_dense=100)
     for i in range(3):
         loss, gradient = jax.value_and_grad(lambda t, i=i: independent_loss(problem, t, i))(
             theta[i]
         )
         first = jax.grad(lambda t, i=i: independent_loss(problem, t, i))(problem.theta0[i])
-        relative = float(jnp.linalg.norm(gradient) / jnp.linalg.norm(first))
         np.testing.assert_allclose(certificate.loss[i], loss, rtol=1e-4)
-        np.testing.assert_allclose(certificate.relative_gradient[i], relative, rtol=0.1, atol=1e-4)
-        assert relative < bound
+        assert jnp.linalg.norm(gradient) < bound * jnp.linalg.norm(first)
+
+
+@pytest.mark.parametrize("network", [MLP(2, 16, "erf"), MLP(1, 24)])
+def test_the_certificate_is_the_least_loss_of_the_linearised_network(network):
+    """Against a least-squares solution in the space of parameters, in float64."""
+    problem = make_problem(network, n=9)
+    theta, certificate = train(problem, steps=2, polish=0, tolerance=0, max_dense=100)
+    n, x = problem.n, jnp.asarray(problem.x[: problem.n], float)
+    for i in range(3):
+        with float64():
+            t = jnp.asarray(theta[i], float)
+            run = lambda s: network.apply(s, jnp.asarray(x, float))  # noqa: E731
+            f, J = np.asarray(run(t)), np.asarray(jax.jacrev(run)(t))
+        e = theta[i].astype(float) - problem.theta0[i]
+        rows = np.vstack([J, np.sqrt(S2) * np.eye(len(e))])
+        right = np.concatenate([problem.targets[i, :n] - f, -np.sqrt(S2) * e])
+        step = np.linalg.lstsq(rows, right, rcond=None)[0]
+        least = np.sum((rows @ step - right) ** 2)
+        assert certificate.decrease[i] > 0.02  # training was stopped early
+        expected = 1 - least / np.sum(right**2)
+        np.testing.assert_allclose(certificate.decrease[i], expected, rtol=1e-3, atol=1e-5)
+
+
+def raw_problem(n, unit, network=PAPER_NETWORK, seed=0, draws=2):
+    """Targets as raw rewards are: large, far from zero, noisy; points of a cube in 12-d."""
+    rng = np.random.default_rng(seed)
+    u = rng.uniform(size=(n, 12))
+    waves = np.sin(5 * u[:, 0]) + 2 * u[:, 1] * u[:, 2] + 0.5 * np.cos(4 * u[:, 3:].sum(1))
+    y = 100 * waves - 200 + 30 * rng.normal(size=n)
+    x = (u if unit else 2 * u - 1).astype(np.float32)
+    theta0 = rng.normal(size=(draws, network.size((12,)))).astype(np.float32)
+    targets = np.tile(y, (draws, 1)).astype(np.float32)
+    return Problem(network, theta0, x, targets, np.ones(n, np.float32), S2)
+
+
+def standard_rates(problem):
+    """The released code's steps: rate x (largest eigenvalue) is 0.23 in the standard
+    parameterisation, in which the scales of the layers sit in the weights."""
+    network, d = problem.network, problem.x.shape[1]
+    scales = []
+    for a, b in [(d, network.width), (network.width, network.width), (network.width, 1)]:
+        scales += [np.full(a * b, network.w_std**2 / a), np.full(b, network.b_std**2)]
+    scales = np.concatenate(scales)
+    J = np.asarray(
+        jax.jacrev(lambda t: network.apply(t, jnp.asarray(problem.x)))(problem.theta0[0])
+    )
+    J = J / np.sqrt(scales)
+    return 0.23 / np.linalg.eigvalsh(J @ J.T)[-1] / 2 / scales
+
+
+def descended_losses(problem, steps):
+    """Losses after gradient descent; its rate is halved until it does not diverge."""
+    gradient = jax.vmap(
+        jax.grad(lambda t, start, y: jnp.sum((y - problem.network.apply(t, problem.x)) ** 2)
+                 + problem.s2 * jnp.sum((t - start) ** 2))
+    )  # fmt: skip
+    descend = jax.jit(
+        lambda rates, count: jax.lax.fori_loop(
+            0, count, lambda _, t: t - rates * gradient(t, problem.theta0, problem.targets),
+            jnp.asarray(problem.theta0),
+        )
+    )  # fmt: skip
+    rates = standard_rates(problem).astype(np.float32)
+    for _ in range(6):
+        found = problem.loss(np.asarray(descend(rates, steps)))
+        if np.isfinite(found).all() and (found < problem.loss(problem.theta0)).all():
+            return found
+        rates = rates / 2
+    raise AssertionError("gradient descent diverges at every rate")
+
+
+def test_raw_targets_are_trained_as_far_as_small_ones():
+    """They are 100 times the network's own scale, where Gauss-Newton alone comes to rest."""
+    problem = raw_problem(20, unit=True, network=MLP(2, 64, "relu", w_std=1.5, b_std=0.05))
+    theta, certificate = train(problem, steps=60, polish=1000, tolerance=0.05)
+    assert (certificate.loss < descended_losses(problem, 2000)).all()
+    assert (certificate.loss < 1e-3 * problem.loss(problem.theta0)).all()
+    residuals = problem.targets - jax.vmap(problem.network.apply, (0, None))(theta, problem.x)
+    assert np.sqrt(np.mean(residuals**2)) < 3  # of targets with a standard deviation of 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("n", [20, 70, 120])
+def test_raw_targets_are_trained_further_than_by_ten_thousand_gradient_steps(n, unit):
+    problem = raw_problem(n, unit)
+    certificate = train(problem, steps=60, polish=1000, tolerance=0.05)[1]
+    assert (certificate.loss < descended_losses(problem, 10_000)).all(), certificate
 
 
 def test_training_beats_ten_thousand_gradient_steps():
     problem = make_problem(MLP(2, 64), n=30, padding=2)
-    _, certificate = train(problem, steps=6, polish=12, tolerance=1e-3, max_dense=100)
+    _, certificate = train(problem, steps=60, polish=1000, tolerance=0.05, max_dense=100)
     slow = gradient_descent(problem, problem.theta0, steps=10_000, learning_rate=2e-3)
     start = problem.loss(problem.theta0)
     assert (problem.loss(slow) < 0.1 * start).all()
-    assert (certificate.loss < 1.02 * problem.loss(slow)).all()
+    assert (certificate.loss < problem.loss(slow)).all()
 
 
 def test_the_loss_never_increases_along_gauss_newton():
@@ -91,11 +177,32 @@ def test_the_loss_never_increases_along_gauss_newton():
         problem.loss(gauss_newton(problem, steps=k, max_dense=100)[0]) for k in (1, 2, 4, 8)
     ]
     assert (np.diff(losses, axis=0) <= 1e-6).all()
-    assert (losses[-1] < 0.05 * losses[0]).all()
+    assert (losses[-1] < 0.1 * losses[0]).all()
 
 
 def undamped_step(problem, theta):
     return damped_step(problem, problem.linearised(theta, 100), theta, np.zeros(len(theta)))[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("activation", "raw", "factor"), [
+    ("relu", False, 1.5), ("relu", True, 4.0), ("erf", False, 10.0),
+])  # fmt: skip
+def test_the_loss_falls_no_further_than_some_times_the_estimate(activation, raw, factor):
+    """Against 1,500 more iterations, in 32 cases each. The factor is what the documentation names:
+    kinks make the estimate too large, plateaus of smooth networks make it too small."""
+    for seed in range(4):
+        for n in (10, 30):
+            network = MLP(2, 64, activation, w_std=1.5)
+            problem = (
+                raw_problem(n, seed % 2 == 0, network, seed, draws=4)
+                if raw
+                else make_problem(network, n=n, draws=4, seed=seed)
+            )
+            certificate = train(problem, steps=60, polish=1000, tolerance=0.05)[1]
+            longer = train(problem, steps=60, polish=1500, tolerance=0)[1]
+            fell = 1 - longer.loss / certificate.loss
+            assert (fell <= factor * certificate.decrease + 1e-3).all(), (fell, certificate)
 
 
 def test_one_undamped_gauss_newton_step_becomes_exact_as_the_width_grows():
@@ -170,7 +277,7 @@ def test_one_small_step_does_not_end_training():
     x = rng.uniform(-1, 1, (50, 4))
     data = Data(x, np.sin(3 * x.sum(axis=1)) + 0.1 * rng.normal(size=50))
     certificate = STOBNTS(noise_std=0.1)(make_keys(0, 6), data).certificate
-    assert certificate.relative_gradient.max() < 5e-3
+    assert certificate.decrease.max() < 0.05
     assert certificate.loss.max() < 3
 
 
@@ -178,10 +285,11 @@ def test_networks_that_rounding_stops_come_to_rest():
     """No step helps them any more: their damping must not grow until it overflows."""
     problem = make_problem(MLP(1, 256, "erf"), (2,), n=4, draws=3)
     with warnings.catch_warnings(action="error"):
-        theta, damping, used = gauss_newton(problem, steps=200, max_dense=100)
+        theta, used = gauss_newton(problem, steps=200, max_dense=100)
+        polished, certificate = train(problem, steps=200, polish=5000, tolerance=0, max_dense=100)
     assert used < 60
-    assert np.isfinite(damping.astype(np.float32)).all()
-    assert (problem.loss(theta) < problem.loss(problem.theta0)).all()
+    assert (certificate.iterations < 500).all()
+    assert (problem.loss(polished) <= problem.loss(theta)).all()
 
 
 @pytest.mark.slow

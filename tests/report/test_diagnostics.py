@@ -22,7 +22,7 @@ def test_trained_draws_show_their_certificates():
     for shown, expected in zip(found.certificates, again, strict=True):
         assert shown.iterations == expected.iterations[0]
         assert shown.loss == pytest.approx(expected.loss[0], rel=1e-3)
-        assert 0 < shown.relative_gradient < 0.05
+        assert shown.decrease == pytest.approx(expected.decrease[0], rel=0.1, abs=1e-3)
 
 
 def test_the_scales_of_dimensions_are_shown_as_a_range():

@@ -131,7 +131,7 @@ class NeuralDraw(Draw):
         theta0: Its initial parameters, (B, p).
         theta0_prime: The direction of the constant term, zero in the last layer, (B, p).
         beta: What multiplies the draw, (B,).
-        certificate: How far the gradient of the loss fell.
+        certificate: How far the loss may still fall.
     """
 
     network: Network

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 ValueAndGradient = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+InverseHessian = Callable[[np.ndarray], np.ndarray]
+Model = Callable[[np.ndarray, np.ndarray], tuple[InverseHessian, np.ndarray]]
 _SUFFICIENT = 1e-4  # Armijo's constant
 _SHRINK = 0.3
 
@@ -45,7 +47,8 @@ def minimise(
     tolerance: np.ndarray | float = 0.0,
     memory: int = 8,
     backtracks: int = 4,
-    precondition: Callable[[np.ndarray], np.ndarray] | None = None,
+    model: Model | None = None,
+    renewal: int = 5,
     lower: np.ndarray | float = -np.inf,
     upper: np.ndarray | float = np.inf,
 ) -> Minimum:
@@ -61,8 +64,10 @@ def minimise(
         tolerance: The norm of the projected gradient at which a problem is solved.
         memory: The number of steps that the approximate Hessian is made from.
         backtracks: The number of step lengths tried in an iteration.
-        precondition: Applies an approximate inverse Hessian to each row; None takes a multiple of
-            the identity.
+        model: Models the functions around points with known values: returns what applies an
+            approximate inverse Hessian to each row, and which problems are solved; None takes a
+            multiple of the identity.
+        renewal: The number of iterations after which the model is made anew.
         lower: The least values of the variables.
         upper: The greatest values of the variables.
     """
@@ -71,24 +76,33 @@ def minimise(
     value, g = function(x)
     pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     done = np.zeros(value.shape, bool)
+    resting = np.zeros(value.shape, bool)
+    precondition = None
     used = 0
     for used in range(1, iterations + 1):
+        if model is not None and (used - 1) % renewal == 0:
+            precondition, done = model(x, value)
+            resting = done
         free = np.array(True) if unbounded else ~_blocked(x, g, lower, upper)
         projected = g if unbounded else g * free
-        done |= np.sqrt(_dot(projected, g)) <= tolerance
+        done = done | (np.sqrt(_dot(projected, g)) <= tolerance)
         if done.all():
             used -= 1
             break
+        resting = resting | done
+        if resting.all():
+            continue  # to the next model
         direction = _direction(projected, pairs, precondition)
         direction = direction if unbounded else direction * free
         new_x, new_value, new_g = _line_search(
-            function, x, value, g, direction, done, (lower, upper), backtracks
+            function, x, value, g, direction, resting, (lower, upper), backtracks
         )
         improved = new_value < value
         # A problem that found nothing better loses its memory and tries once more without;
-        # if it had none, it is finished.
+        # if it had none, it waits for another model, or is finished.
         remembers = np.any([rho > 0 for _, _, rho in pairs], axis=0)
-        done |= ~improved & ~remembers
+        resting = resting | (~improved & ~remembers)
+        done = resting if model is None else done
         s, y = new_x - x, new_g - g
         pairs = _remember(pairs, s, y, improved, memory)
         x, value, g = new_x, new_value, new_g
@@ -124,7 +138,7 @@ def _remember(
 def _direction(
     g: np.ndarray,
     pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    precondition: Callable[[np.ndarray], np.ndarray] | None,
+    precondition: InverseHessian | None,
 ) -> np.ndarray:
     """Return minus the approximate inverse Hessian times g, by the two-loop recursion."""
     q = g.copy()
@@ -159,14 +173,14 @@ def _line_search(
     value: np.ndarray,
     g: np.ndarray,
     direction: np.ndarray,
-    done: np.ndarray,
+    resting: np.ndarray,
     box: tuple[np.ndarray | float, np.ndarray | float],
     backtracks: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink the steps of the problems that do not yet descend, all in common calls."""
-    step = np.where(done, 0, 1).astype(x.dtype)
+    step = np.where(resting, 0, 1).astype(x.dtype)
     best_x, best_value, best_g = x, value, g
-    waiting = ~done
+    waiting = ~resting
     for _ in range(backtracks):
         trial = np.clip(x + step[..., None] * direction, *box)
         trial_value, trial_g = function(trial)

@@ -133,9 +133,12 @@ class TangentSystem:
     ) -> None:
         self._network, self._theta, self._x, self._n = network, theta, x, n
         self.kernels: list[np.ndarray] | None = None
+        self._layers: Blocks | None = None
         if n <= max_dense:
             output, tangent, blocks = _expand(network, theta, v, x)
-            self.kernels = self._kernels(blocks, precision)
+            if blocks is not None:
+                self._layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
+            self.kernels = self._kernels(precision)
         else:
             output, tangent = linearise(network, theta, v, x)
         self.output, self.tangent = (
@@ -166,11 +169,47 @@ class TangentSystem:
         factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
-    def _kernels(self, blocks: Blocks | None, precision: DTypeLike) -> list[np.ndarray]:
-        n = self._n
-        if blocks is None:
+    def push(self, v: np.ndarray) -> np.ndarray:
+        """Return J v on the rows that are no padding, (B, n).
+
+        Args:
+            v: A direction in parameter space of each network, (B, p).
+        """
+        layers = self._layers
+        if layers is None:
+            return np.asarray(push(self._network, self._theta, v, self._x))[:, : self._n]
+
+        def product(i: int) -> np.ndarray:
+            total, start = np.zeros(self._n, np.float32), 0
+            for a, d in layers:
+                shape = (a.shape[-1], d.shape[-1])
+                V = v[i, start : start + shape[0] * shape[1]].reshape(shape)
+                total += np.einsum("nb,nb->n", a[i] @ V, d[i])
+                start += V.size
+            return total
+
+        return np.array(side_by_side(product, range(len(v)), self._n))
+
+    def pull(self, a: np.ndarray) -> np.ndarray:
+        """Return J^T a for weights of the rows that are no padding, (B, n) -> (B, p).
+
+        Args:
+            a: The weights of the points for each network, (B, n).
+        """
+        layers = self._layers
+        if layers is None:
+            return np.asarray(pull(self._network, self._theta, self._padded(a), self._x))
+        weights = a.astype(np.float32)[:, :, None]
+
+        def product(i: int) -> np.ndarray:
+            return np.concatenate([(u[i].T @ (weights[i] * d[i])).ravel() for u, d in layers])
+
+        return np.array(side_by_side(product, range(len(a)), self._n))
+
+    def _kernels(self, precision: DTypeLike) -> list[np.ndarray]:
+        n, layers = self._n, self._layers
+        if layers is None:
             return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]
-        layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
 
         def kernel(i: int) -> np.ndarray:
             rows = [(a[i], d[i]) for a, d in layers]
@@ -180,8 +219,9 @@ class TangentSystem:
 
     def _multiply(self, v: np.ndarray) -> np.ndarray:
         """Return J J^T v on the n real rows: one VJP and one JVP."""
-        padded = np.zeros((len(v), len(self._x)), np.float32)
-        padded[:, : self._n] = v
-        gradients = pull(self._network, self._theta, padded, self._x)
-        product = push(self._network, self._theta, gradients, self._x)
-        return np.asarray(product, np.float64)[:, : self._n]
+        return self.push(self.pull(v)).astype(np.float64)
+
+    def _padded(self, a: np.ndarray) -> np.ndarray:
+        full = np.zeros((len(a), len(self._x)), np.float32)
+        full[:, : self._n] = a
+        return full

@@ -9,48 +9,62 @@ Gauss-Newton step with damping lam, rho = s2 + lam, is, without any p x p matrix
 
 lam = 0 is the full Gauss-Newton step, exact in one go as the width grows to infinity. Damping
 rather than shortening the step is what carries ReLU networks over their kinks: the stiff
-directions are solved at once and only the weak ones are held back. Limited-memory BFGS,
-preconditioned by the last damped Gauss-Newton model, finishes.
+directions are solved at once and only the weak ones are held back.
+
+Gauss-Newton leaves out r times the second derivatives of f. Where targets are many times as large
+as the network's own scale, that is most of the Hessian: damping grows, and the steps come to rest
+far above the minimum. So limited-memory BFGS goes on from there. Its memory learns what is left
+out; its preconditioner is the damped Gauss-Newton model, made anew every few iterations, because
+ReLU networks leave the region of one model after a few steps.
+
+With lam = 0 the model's own minimum is s2 b^T (K + s2 I)^-1 b, b = r + J e: what the loss lies
+above it (for linear networks: above the minimum) is the certificate's estimate of how far the loss
+may still fall. It costs one n x n factorisation.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from thomax.model.lbfgs import minimise
+from thomax.model.lbfgs import InverseHessian, minimise
 from thomax.model.networks import Network
-from thomax.model.tangents import MAX_DENSE, TangentSystem, pull, push
+from thomax.model.tangents import MAX_DENSE, TangentSystem, pull
 from thomax.support.compilation import compiled
 from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.types import Array
 
 _FIRST_DAMPING = 0.05  # of the mean diagonal of K
-_POLISH_DAMPING = 0.05  # of the mean diagonal of K, at least: usable across ReLU's kinks
-_STALLED = 0.03  # relative decrease below which Gauss-Newton hands over to polishing
-_PROMISING = 0.1  # relative decrease that the linear model must not promise then
+_POLISH_DAMPING = 0.05  # of the mean diagonal of K: usable across ReLU's kinks
+_RENEWAL = 5  # iterations of polishing with one model
+_WINDOW = 4  # renewals over which the speed of polishing is measured
+_AHEAD = 5  # windows of that speed after which the loss must have fallen enough
+_STALLED = 0.3  # relative decrease below which Gauss-Newton hands over to polishing
+_PROMISING = 0.5  # relative decrease that the linear model must not promise then
+_ROUNDING = 1e-7  # share of the loss at the start that float32 does not see
 _LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to find anything
 
 
 @pytree(
-    data_fields=["loss", "relative_gradient", "iterations"],
+    data_fields=["loss", "decrease", "iterations"],
     meta_fields=[],
 )
 @dataclass(frozen=True)
 class Certificate:
     """How far the training of each network went, (B,) each.
 
-    A small gradient shows that training came near a stationary point of the loss, which need not
-    be its minimum.
+    The decrease is an estimate, exact for linear networks: it is that of the network linearised
+    at the end. For smooth networks it vanishes with the gradient. At kinks of ReLU gradients do
+    not vanish, and the estimate promises more than further training finds: there it says how far
+    the loss may fall at most. It knows nothing of other, lower minima far away.
 
     Args:
         loss: The loss at the end.
-        relative_gradient: The norm of the loss's gradient, relative to that at the start.
+        decrease: The share of that loss by which it may still fall, from 0 to 1.
         iterations: The iterations of Gauss-Newton and of the polishing together.
     """
 
     loss: np.ndarray
-    relative_gradient: np.ndarray
+    decrease: np.ndarray
     iterations: np.ndarray
 
 
@@ -196,33 +210,94 @@ def train(
     tolerance: float,
     max_dense: int = MAX_DENSE,
 ) -> tuple[np.ndarray, Certificate]:
-    """Minimise the loss; return the parameters (B, p) and how far the gradient fell.
+    """Minimise the loss; return the parameters (B, p) and how far the loss may still fall.
+
+    A network is done when the certificate's estimate is below the tolerance, or when its loss,
+    at the speed of the last 20 iterations, would not fall by that share in 100 more.
 
     Args:
         problem: The loss to minimise.
         steps: The most steps of Gauss-Newton.
         polish: The most iterations of limited-memory BFGS after them.
-        tolerance: The norm of the gradient, relative to that at the start, at which to stop.
+        tolerance: The share of the loss that is left to gain when training stops.
         max_dense: The number of points up to which kernel matrices are formed.
     """
-    start_gradient = np.linalg.norm(problem.loss_and_gradient(problem.theta0)[1], axis=-1)
-    theta, damping, used = gauss_newton(problem, steps=steps, max_dense=max_dense)
+    theta, used = gauss_newton(problem, steps=steps, max_dense=max_dense)
+    models = _Models(problem, tolerance, max_dense)
     found = minimise(
-        problem.loss_and_gradient,
-        theta,
-        iterations=polish,
-        tolerance=tolerance * start_gradient,
-        precondition=_preconditioner(problem, theta, damping, max_dense) if polish else None,
+        problem.loss_and_gradient, theta, iterations=polish, model=models, renewal=_RENEWAL
     )
-    gradient = np.linalg.norm(found.gradient, axis=-1) / np.maximum(start_gradient, 1e-30)
     iterations = np.full(len(theta), used + found.iterations)
-    return found.x, Certificate(found.value, gradient, iterations)
+    if np.array_equal(models.theta, found.x):  # no need to linearise them once more
+        return found.x, Certificate(found.value, _share(models.left, found.value), iterations)
+    return found.x, certify(problem, found.x, iterations, max_dense=max_dense)
+
+
+def certify(
+    problem: Problem, theta: np.ndarray, iterations: np.ndarray, *, max_dense: int = MAX_DENSE
+) -> Certificate:
+    """Return the loss at theta and how far it may still fall.
+
+    Args:
+        problem: The loss that was minimised.
+        theta: The parameters of every network, (B, p).
+        iterations: How many iterations it took, (B,).
+        max_dense: The number of points up to which kernel matrices are formed.
+    """
+    loss = problem.loss(theta)
+    left = _decrease(problem, problem.linearised(theta, max_dense), loss)
+    return Certificate(loss, _share(left, loss), iterations)
+
+
+def _share(left: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    return np.asarray(left / np.maximum(loss, 1e-30))
+
+
+def _decrease(problem: Problem, system: TangentSystem, loss: np.ndarray) -> np.ndarray:
+    """Return how far the loss lies above the least loss of the linearised networks, (B,)."""
+    b = problem.targets[:, : problem.n] - system.output + system.tangent
+    a = system.solver(np.full(len(b), problem.s2))(b)
+    return np.clip(loss - problem.s2 * np.einsum("bn,bn->b", a, b), 0, loss)
+
+
+class _Models:
+    """The damped Gauss-Newton models of the polishing, and when it is done.
+
+    `theta` is where the last model was made, `left` how far the losses lie above its minimum.
+    """
+
+    def __init__(self, problem: Problem, tolerance: float, max_dense: int) -> None:
+        self._problem, self._tolerance, self._max_dense = problem, tolerance, max_dense
+        self.theta = self.left = np.zeros(0)
+        self._start = problem.loss(problem.theta0)
+        self._losses = [np.full(len(self._start), np.inf)] * _WINDOW
+        self._damping = np.full(len(self._start), _POLISH_DAMPING)
+
+    def __call__(self, theta: np.ndarray, loss: np.ndarray) -> tuple[InverseHessian, np.ndarray]:
+        """Return v -> (J^T J + rho I)^-1 v / 2 at theta, and which networks are done."""
+        system = self._problem.linearised(theta, self._max_dense)
+        less = np.maximum(self._damping / 3, _POLISH_DAMPING)
+        more = np.minimum(self._damping * 6, 2 * _LARGEST_DAMPING)
+        self._damping = np.where(loss < self._losses[-1], less, more)
+        ahead = _AHEAD * (self._losses[0] - loss)
+        self._losses = [*self._losses[1:], loss]
+        self.theta, self.left = theta, _decrease(self._problem, system, loss)
+        left = np.minimum(self.left, ahead)
+        done = left <= np.maximum(self._tolerance * loss, _ROUNDING * self._start)
+        rho = self._problem.s2 + self._damping * system.mean_variance()
+        solve = system.solver(rho)
+
+        def apply(v: np.ndarray) -> np.ndarray:
+            pulled = system.pull(solve(system.push(v)))
+            return np.asarray((v - pulled) / (2 * rho[:, None].astype(np.float32)))
+
+        return apply, done | (self._damping > _LARGEST_DAMPING)
 
 
 def gauss_newton(
     problem: Problem, *, steps: int, max_dense: int, first_damping: float = _FIRST_DAMPING
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Take damped Gauss-Newton steps; the loss never increases.
+) -> tuple[np.ndarray, int]:
+    """Take damped Gauss-Newton steps while they gain much; the loss never increases.
 
     Args:
         problem: The loss to minimise.
@@ -231,18 +306,16 @@ def gauss_newton(
         first_damping: The damping of the first step, relative to the mean diagonal of K.
 
     Returns:
-        The parameters, the last damping of every network, and the number of steps.
+        The parameters and the number of steps.
     """
     theta = problem.theta0
     loss = problem.loss(theta)
-    damping, largest = np.zeros(len(theta)), np.zeros(len(theta))
+    system = problem.linearised(theta, max_dense)
+    scale = system.mean_variance()
+    damping = first_damping * scale
     # A network that stalls rests while others go on: no draw depends on the rest of its batch.
     active = np.ones(len(theta), bool)
-    for step in range(steps):
-        system = problem.linearised(theta, max_dense)
-        if step == 0:
-            scale = system.mean_variance()
-            damping, largest = first_damping * scale, _LARGEST_DAMPING * scale
+    for step in range(1, steps + 1):
         candidate, predicted = damped_step(problem, system, theta, damping)
         new_loss = problem.loss(candidate)
         gain = (loss - new_loss) / np.maximum(loss - predicted, 1e-30)
@@ -253,17 +326,19 @@ def gauss_newton(
         # A small step is no stall if the damping is about to fall, or if the model promised much.
         is_small = better & (loss - new_loss <= _STALLED * loss)
         stalled = is_small & (factor >= 1) & (loss - predicted <= _PROMISING * loss)
-        active = active & ~stalled & (damping <= largest)
+        active = active & ~stalled & (damping <= _LARGEST_DAMPING * scale)
         loss = np.where(better, new_loss, loss)
         if not active.any():
-            return theta, damping, step + 1
-    return theta, damping, steps
+            return theta, step
+        if better.any() and step < steps:
+            system = problem.linearised(theta, max_dense)
+    return theta, steps
 
 
 def _damping_factor(gain: np.ndarray, better: np.ndarray) -> np.ndarray:
     """Trust the linear model more where the loss fell as it predicted, less where it did not."""
-    factor = np.select([gain > 0.9, gain > 0.7, gain > 0.3], [0.2, 0.7, 1.2], 2.5)
-    return np.where(better, factor, 6.0)
+    factor = np.select([gain > 0.95, gain > 0.85, gain > 0.5], [0.2, 0.5, 1.0], 2.0)
+    return np.where(better, factor, 4.0)
 
 
 def damped_step(
@@ -283,8 +358,7 @@ def damped_step(
     shrink = (problem.s2 / rho)[:, None]
     right = residual + shrink * system.tangent
     a = system.solver(rho)(right)
-    pulled = np.asarray(pull(problem.network, theta, _padded(a, len(problem.x)), problem.x))
-    step = np.asarray(pulled - shrink.astype(np.float32) * e)
+    step = np.asarray(system.pull(a) - shrink.astype(np.float32) * e)
     # J step = K a - shrink J e, and K a = right - rho a.
     left_over = residual - (right - rho[:, None] * a) + shrink * system.tangent
     predicted = np.square(left_over).sum(1) + problem.s2 * _squares(e + step)
@@ -301,23 +375,6 @@ def _padded(a: np.ndarray, size: int) -> np.ndarray:
     return full
 
 
-def _preconditioner(
-    problem: Problem, theta: np.ndarray, damping: np.ndarray, max_dense: int
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return v -> (J^T J + rho I)^-1 v / 2, the inverse Hessian of the damped model at theta."""
-    system = problem.linearised(theta, max_dense)
-    rho = problem.s2 + np.maximum(damping, _POLISH_DAMPING * system.mean_variance())
-    solve = system.solver(rho)
-
-    def apply(v: np.ndarray) -> np.ndarray:
-        pushed = np.asarray(push(problem.network, theta, v, problem.x))[:, : problem.n]
-        a = _padded(solve(pushed), len(problem.x))
-        pulled = np.asarray(pull(problem.network, theta, a, problem.x))
-        return np.asarray((v - pulled) / (2 * rho[:, None].astype(np.float32)))
-
-    return apply
-
-
 @compiled(static_argnums=(0, 1))
 def _descend(
     network: Network,
@@ -328,7 +385,7 @@ def _descend(
     targets: Array,
     weights: Array,
     s2: np.float32,
-    rate: np.float32,
+    rate: Array,
 ) -> Array:
     def body(t: Array, _: None) -> tuple[Array, None]:
         gradient = jax.vmap(
@@ -340,7 +397,7 @@ def _descend(
 
 
 def gradient_descent(
-    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float
+    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float | np.ndarray
 ) -> np.ndarray:
     """Take plain full-batch gradient steps: the paper's training, kept as an oracle.
 
@@ -348,10 +405,10 @@ def gradient_descent(
         problem: The loss to minimise.
         theta: The parameters to start from, (B, p).
         steps: The number of steps.
-        learning_rate: What multiplies the gradient in every step.
+        learning_rate: What multiplies the gradient in every step, for all parameters or each (p,).
     """
     args = (problem.theta0, problem.x, problem.targets, problem.weights)
-    s2, rate = np.float32(problem.s2), np.float32(learning_rate)
+    s2, rate = np.float32(problem.s2), np.asarray(learning_rate, np.float32)
     return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))
 
 

@@ -35,7 +35,7 @@ from thomax.model.prior import (
     fit_prior,
 )
 from thomax.model.tangents import MAX_DENSE, push
-from thomax.model.training import Certificate, Problem, train, train_linear
+from thomax.model.training import Certificate, Problem, certify, train, train_linear
 from thomax.model.uncertainty import EmpiricalNTK, PriorKernel
 from thomax.policies.base import Policy
 from thomax.policies.prepared import (
@@ -241,7 +241,7 @@ class STOBNTS(_SampleThenOptimise):
     """Draw from the posterior by Algorithm 1, training the network itself.
 
     The network is trained by damped Gauss-Newton steps in function space, then polished; the
-    `certificate` of a draw says how far the gradient of its loss fell.
+    `certificate` of a draw says how far its loss may still fall.
 
     Args:
         network: The network; an MLP of infinite width gives draws with the exact tangent kernel.
@@ -267,20 +267,19 @@ class STOBNTS(_SampleThenOptimise):
             of that descent.
         fixed_draws: Make the same random draws in every round, one for each place in a batch.
         steps: Gauss-Newton steps at most.
-        polish: Iterations at most of the polishing; ReLU networks whose gradient fell little, as
-            with many points and little noise, need more of them, such as 50.
-        tolerance: Stop when the gradient's norm has fallen by this factor.
+        polish: Iterations at most of the polishing after them.
+        tolerance: Stop when the loss is estimated to fall by no more than this share.
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
         >>> draw = STOBNTS(MLP(width=64))(0, data)
-        >>> bool(draw.certificate.relative_gradient[0] < 1e-2)
+        >>> bool(draw.certificate.decrease[0] < 0.05)
         True
     """
 
     steps: int = 60
-    polish: int = 3
-    tolerance: float = 1e-3
+    polish: int = 1000
+    tolerance: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -326,10 +325,8 @@ class STOBNTS(_SampleThenOptimise):
             known.mean_weights, penalty=self._penalty(known), steps=steps,
             rate=rate,
         )  # fmt: skip
-        loss, gradient = problem.loss_and_gradient(theta)
-        first = problem.loss_and_gradient(problem.theta0)[1]
-        norms = np.linalg.norm(gradient, axis=1) / np.linalg.norm(first, axis=1)
-        return theta, Certificate(loss, norms, np.full(len(theta), steps))
+        iterations = np.full(len(theta), steps)
+        return theta, certify(problem, theta, iterations, max_dense=self.max_dense)
 
 
 def _untrained(count: int) -> Certificate:

@@ -24,15 +24,15 @@ _DRAWS = 3
 
 @dataclass(frozen=True)
 class Certified:
-    """How well one draw was trained: its gradient's norm shrank by this factor.
+    """How well one draw was trained: how far its loss may still fall.
 
     Args:
-        relative_gradient: The norm of the loss's gradient after training, divided by that before.
+        decrease: The share of the loss by which it may still fall, an estimate.
         loss: The loss after training.
         iterations: The number of training steps.
     """
 
-    relative_gradient: float
+    decrease: float
     loss: float
     iterations: int
 
@@ -105,9 +105,9 @@ def _new_draws(snapshot: Snapshot, policy: Policy, data: Data) -> tuple[float, l
         seconds.append(time.perf_counter() - start)
         if isinstance(draw, NeuralDraw):
             certificate = draw.certificate
-            fields = (certificate.relative_gradient, certificate.loss, certificate.iterations)
-            gradient, loss, iterations = (np.ravel(field)[0] for field in fields)
-            certificates.append(Certified(float(gradient), float(loss), int(iterations)))
+            fields = (certificate.decrease, certificate.loss, certificate.iterations)
+            decrease, loss, iterations = (np.ravel(field)[0] for field in fields)
+            certificates.append(Certified(float(decrease), float(loss), int(iterations)))
     return statistics.median(seconds), certificates  # the first one may have compiled
 
 

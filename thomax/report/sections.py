@@ -228,15 +228,15 @@ def _gallery(content: Content, trials: Sequence[Trial]) -> str:
 
 def _draws(sheet: Sheet, content: Content) -> None:
     how = (
-        "New posterior draws at this number of values, each with the factor by which training "
-        "has reduced the gradient of its loss."
+        "New posterior draws at this number of values, each with the share of its loss that "
+        "longer training may still gain, by an estimate."
     )
     found = content.diagnostics
     rows = [
-        (str(i + 1), number(c.relative_gradient), number(c.loss), str(c.iterations))
+        (str(i + 1), f"{100 * c.decrease:.3g} %", number(c.loss), str(c.iterations))
         for i, c in enumerate(found.certificates)
     ]
-    head = ("draw", "relative gradient", "loss", "iterations")
+    head = ("draw", "still to gain", "loss", "iterations")
     known = content.snapshot.space is not None
     exact = "<p>Draws of this policy are not trained step by step.</p>"
     facts = [(f"<b>{escape(name)}</b>", escape(value)) for name, value in found.facts.items()]
