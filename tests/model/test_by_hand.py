@@ -100,12 +100,12 @@ def test_erf_in_single_precision_is_exact_to_rounding():
 
 
 @pytest.mark.parametrize("policy", [STOBNTSLinear, STOBNTS])
-@pytest.mark.parametrize("lift_to_sphere", [True, False])
+@pytest.mark.parametrize("inputs", ["sphere", "cube", "unit_cube"])
 @pytest.mark.parametrize("network", [MLP(2, 32, "erf"), MLP(1, 32, "relu")], ids=str)
-def test_draws_by_hand_equal_draws_by_jax(policy, lift_to_sphere, network):
+def test_draws_by_hand_equal_draws_by_jax(policy, inputs, network):
     rng = np.random.default_rng(1)
     data = Data(rng.uniform(-1, 1, (12, D)), rng.normal(size=12))
-    draws = policy(network, noise_std=0.1, lift_to_sphere=lift_to_sphere)(make_keys(0, 3), data)
+    draws = policy(network, noise_std=0.1, inputs=inputs)(make_keys(0, 3), data)
     x = rng.uniform(-1, 1, (3, 300, D)).astype(np.float32)
     assert isinstance(evaluator(draws), MLPEvaluator)
     values, gradients = evaluator(draws).own_gradients(x)

@@ -219,8 +219,8 @@ def test_an_ascent_that_fails_keeps_one_scale_for_all(monkeypatch):
     x, y = draw_from_prior(1.0, 0.1, amplitude=1.0, n=20)
     nothing = np.nan, np.zeros(3 + 2)
     monkeypatch.setattr(LiftedEvidence, "_loss", lambda *_: nothing)
-    found = fit_prior(NETWORK, x, y, lift_to_sphere=True, scale_prior_std=0.5)
-    assert found == fit_prior(NETWORK, x, y, lift_to_sphere=True)
+    found = fit_prior(NETWORK, x, y, inputs="sphere", scale_prior_std=0.5)
+    assert found == fit_prior(NETWORK, x, y, inputs="sphere")
 
 
 def test_a_scale_for_all_or_for_each_gives_draws_the_same_shape():

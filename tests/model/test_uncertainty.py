@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from thomax import CNN, MLP, SE, Custom
-from thomax.model.draws import evaluate, value_and_gradient
+from thomax.model.evaluation import evaluate, evaluator
 from thomax.model.kernels import empirical_ntk, exact_ntk, float64, gram
 from thomax.model.prior import lift
 from thomax.model.uncertainty import EmpiricalNTK, PriorKernel, Uncertainty
@@ -32,7 +32,7 @@ def test_the_score_is_the_posterior_variance(n):
 def test_its_gradient_is_that_of_differences():
     kernel = PriorKernel(exact_ntk(MLP(2, 8, "erf")), 1.0)
     score = Uncertainty.given(kernel, POINTS, 0.3)
-    gradient = value_and_gradient(score, OTHERS[None].astype(np.float32))[1][0]
+    gradient = evaluator(score).own_gradients(OTHERS[None].astype(np.float32))[1][0]
     for i, step in enumerate(1e-4 * np.eye(3)):
         up, down = (by_hand(kernel, POINTS, OTHERS + s, 0.3) for s in (step, -step))
         np.testing.assert_allclose(gradient[:, i], (up - down) / 2e-4, rtol=1e-3, atol=1e-4)

@@ -58,7 +58,7 @@ def test_members_are_trained_by_the_papers_gradient_descent_if_asked():
 
 
 def test_the_papers_members_are_drawn_to_their_start():
-    """Algorithm 1 without the tangent term: the ridge regression of a wide member."""
+    """Algorithm 1 without the tangent term: a ridge regression, where the network is wide."""
     data, new = toy(6), toy(9, seed=2).x
     network = MLP(1, 4096, "erf", w_std=1.5, b_std=0.05)
     member = replace(DeepEnsemble.paper(), network=network, noise_std=1.0)(0, data)

@@ -1,5 +1,8 @@
 """Spaces that are searched: climbed along numbers, stepped through levels, screened at random."""
 
+from dataclasses import replace
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scores import (
@@ -241,3 +244,24 @@ def test_the_papers_search_screens_ten_thousand_points_and_rounds():
     assert Search.paper().candidates == 10_000
     assert Search.paper().local_fraction == 0
     assert Search.paper().rounding
+
+
+def test_random_starts_are_climbed_whatever_their_score():
+    """Of many peaks the best candidate is at the highest; a random one climbs another."""
+    space = Space({"x": Float(-1, 1), "y": Float(-1, 1)})
+    waves = score_class(lambda t, x: (jnp.cos(12 * (x - t)) - (x - t) ** 2).sum(-1))
+    score, target = waves([0.3, -0.7]), np.array([[0.3, -0.7]])
+    search = Search(candidates=2000, local_fraction=0.0, restarts=1, restarts_per_draw=1)
+    climbed = space.encode(maximise(rng(), score, space, search=search))
+    np.testing.assert_allclose(climbed, target, atol=1e-3)
+    random = replace(search, random_starts=True)
+    best = space.encode(maximise(rng(), score, space, search=random))
+    unclimbed = replace(search, iterations=0)
+    np.testing.assert_array_equal(
+        best, space.encode(maximise(rng(), score, space, search=unclimbed))
+    )
+    assert np.abs(best - target).max() > 1e-3
+    many = replace(random, restarts=200)  # some of them start there
+    np.testing.assert_allclose(
+        space.encode(maximise(rng(), score, space, search=many)), target, atol=1e-3
+    )

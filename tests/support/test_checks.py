@@ -51,7 +51,7 @@ def test_every_setting_is_checked_when_it_is_made(kind, name):
         (lambda: tx.STOBNTS(descent=100), "descent to be a pair .steps, learning rate. or None"),
         (lambda: tx.STOBNTS(descent=(100, 0.0)), "descent to be a pair"),
         (lambda: tx.NeuralTS(inputs="ball"), 'inputs to be "sphere" or "cube" or "unit_cube"'),
-        (lambda: tx.GPTS(features=2.5), "features to be a whole number >= 2 or None, got 2.5"),
+        (lambda: tx.GPTS(features=2.5), "features to be even and >= 2 .*or None, got 2.5"),
         (lambda: tx.SE(length_scale=np.array([1.0, 0.0])), "SE needs length_scale > 0"),
         (lambda: tx.Search(max_enumerated=-1), "max_enumerated to be a whole number >= 0, got -1"),
     ],

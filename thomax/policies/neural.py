@@ -26,8 +26,8 @@ import numpy as np
 from thomax.keys import Key, Stream, as_keys, normals
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.descent import descend
 from thomax.model.draws import DRAW_FIELDS, Draw
+from thomax.model.gradient_steps import descend
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
 from thomax.model.padding import pad, padded_size

@@ -21,8 +21,8 @@ from thomax.keys import Key, Stream, as_keys, make_keys, normals
 from thomax.model import posterior
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.descent import descend, descend_linear
 from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
+from thomax.model.gradient_steps import descend, descend_linear
 from thomax.model.kernels import exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import CNN, MLP, PAPER_NETWORK, Network
 from thomax.model.padding import pad, padded_size
@@ -158,14 +158,14 @@ class _SampleThenOptimise(Policy):
             max_noise_std=self.max_noise_std,
         )  # fmt: skip
 
-    def _penalty(self, known: PreparedData[Prior]) -> np.ndarray:
+    def _penalty(self, x: np.ndarray, weight: float) -> np.ndarray:
         """Return the weights of the squared distances from the start in a descent, (p,)."""
-        network, shape = self.network, known.x.shape[1:]
+        network, shape = self.network, x.shape[1:]
         weights = np.ones(network.size(shape))
         if self.bias_penalty != 1 and isinstance(network, MLP | CNN):
             is_bias = replace(network, b_std=0.0).scales(shape) == 0
             weights[is_bias] = self.bias_penalty
-        return known.s2 / known.n * weights
+        return weight * weights
 
     def _targets(self, keys: np.ndarray, known: PreparedData[Prior]) -> np.ndarray:
         """Return the targets of every draw, (B, n)."""
@@ -226,7 +226,12 @@ class STOBNTSLinear(_SampleThenOptimise):
         problem = (self.network, theta0_prime, theta, known.x, self._targets(keys, known))
         if known.n and self.descent is not None:
             steps, rate = self.descent
-            theta = descend_linear(*problem, penalty=self._penalty(known), steps=steps, rate=rate)
+            theta = descend_linear(
+                *problem,
+                penalty=self._penalty(known.x, known.s2 / known.n),
+                steps=steps,
+                rate=rate,
+            )
         elif known.n:  # Algorithm 2, line 6, in closed form
             theta = train_linear(*problem, known.s2, max_dense=self.max_dense)
         return LinearDraw(
@@ -302,15 +307,13 @@ class STOBNTS(_SampleThenOptimise):
             targets = pad(self._targets(keys, known).astype(np.float32), len(known.x), -1) - delta
             weights = known.is_observed
             problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
-            theta, certificate = self._train(problem, known)  # Algorithm 1, line 7
+            theta, certificate = self._train(problem)  # Algorithm 1, line 7
         return NeuralDraw(
             **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
             theta0_prime=theta0_prime, beta=known.gains(len(keys)), certificate=certificate,
         )  # fmt: skip
 
-    def _train(
-        self, problem: Problem, known: PreparedData[Prior]
-    ) -> tuple[np.ndarray, Certificate]:
+    def _train(self, problem: Problem) -> tuple[np.ndarray, Certificate]:
         if self.descent is None:
             return train(
                 problem,
@@ -322,8 +325,8 @@ class STOBNTS(_SampleThenOptimise):
         steps, rate = self.descent
         theta = descend(
             self.network, problem.theta0, problem.theta0, problem.x, problem.targets,
-            known.mean_weights, penalty=self._penalty(known), steps=steps,
-            rate=rate,
+            problem.weights / np.float32(problem.n),
+            penalty=self._penalty(problem.x, problem.s2 / problem.n), steps=steps, rate=rate,
         )  # fmt: skip
         iterations = np.full(len(theta), steps)
         return theta, certify(problem, theta, iterations, max_dense=self.max_dense)

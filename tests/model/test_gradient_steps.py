@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from thomax.model.descent import descend, descend_linear, step_sizes
+from thomax.model.gradient_steps import descend, descend_linear, step_sizes
 from thomax.model.networks import CNN, MLP
 
 D, M, N = 3, 5, 7
