@@ -217,6 +217,18 @@ class Forward:
         return found
 
 
+def forward_pass(network: MLP, theta: np.ndarray, x: np.ndarray) -> Forward:
+    """Run points of any shape through networks that are given by flat vectors of parameters.
+
+    Args:
+        network: The shape and the scales of the networks.
+        theta: Their parameters, (B, p).
+        x: The points, (N, ...).
+    """
+    z = x.reshape(len(x), -1)
+    return Forward.of(network, layers_of(network, theta, z.shape[1]), z)
+
+
 @dataclass(frozen=True)
 class MLPEvaluator(Evaluator):
     """B draws of MLPs: f(x; theta), if that is a part of them, plus < grad f, v >, times beta.

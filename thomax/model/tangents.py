@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from thomax.model.blas import side_by_side
-from thomax.model.by_hand import Forward, is_by_hand, layers_of
+from thomax.model.by_hand import forward_pass, is_by_hand, layers_of
 from thomax.model.kernels import blocks_product, empirical_ntk
-from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.networks import Blocks, Network
 from thomax.model.posterior import Factor, conjugate_gradients
 from thomax.support.compilation import compiled
 from thomax.support.lazy_jax import jax
@@ -39,7 +39,7 @@ def linearise(
         x: The points, (N, ...).
     """
     if is_by_hand(network):
-        forward = _forward(network, theta, x)
+        forward = forward_pass(network, theta, x)
         return forward.output, forward.tangents(layers_of(network, v, x[0].size))[-1][..., 0]
     output, tangent = _linearise(network, theta, v, x)
     return np.asarray(output), np.asarray(tangent)
@@ -57,9 +57,11 @@ def push(network: Network, theta: np.ndarray, v: np.ndarray, x: np.ndarray) -> n
     return linearise(network, theta, v, x)[1]
 
 
-@compiled(static_argnums=(0,))
-def _linearise(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
+def _sweep(network: Network, theta: Array, v: Array, x: Array) -> tuple[Array, Array]:
     return jax.vmap(lambda t, u: jax.jvp(lambda s: network.apply(s, x), (t,), (u,)))(theta, v)
+
+
+_linearise = compiled(static_argnums=(0,))(_sweep)
 
 
 def pull(network: Network, theta: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -72,7 +74,7 @@ def pull(network: Network, theta: np.ndarray, a: np.ndarray, x: np.ndarray) -> n
         x: The points, (N, ...).
     """
     if is_by_hand(network):
-        return _forward(network, theta, x).pulled(a)
+        return forward_pass(network, theta, x).pulled(a)
     return np.asarray(_pull(network, theta, a, x))
 
 
@@ -86,7 +88,7 @@ def _expand(
 ) -> tuple[Array, Array, Blocks | None]:
     """Return f, J v and the blocks of J."""
     if is_by_hand(network):
-        forward = _forward(network, theta, x)
+        forward = forward_pass(network, theta, x)
         tangents = forward.tangents(layers_of(network, v, x[0].size))
         return forward.output, tangents[-1][..., 0], forward.blocks()
     return _expand_compiled(network, theta, v, x)
@@ -98,12 +100,7 @@ def _expand_compiled(
 ) -> tuple[Array, Array, Blocks | None]:
     """Return f, J v and the blocks of J; compiled together they share the forward sweep."""
     blocks = jax.vmap(lambda t: network.blocks(t, x))(theta)
-    return *_linearise(network, theta, v, x), blocks
-
-
-def _forward(network: MLP, theta: np.ndarray, x: np.ndarray) -> Forward:
-    z = x.reshape(len(x), -1)
-    return Forward.of(network, layers_of(network, theta, z.shape[1]), z)
+    return *_sweep(network, theta, v, x), blocks
 
 
 class TangentSystem:

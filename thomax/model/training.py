@@ -26,8 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thomax.model.by_hand import Forward, forward_pass, is_by_hand
 from thomax.model.lbfgs import InverseHessian, minimise
-from thomax.model.networks import Network
+from thomax.model.networks import MLP, Network
 from thomax.model.tangents import MAX_DENSE, TangentSystem, pull
 from thomax.support.compilation import compiled
 from thomax.support.lazy_jax import jax, jnp, pytree
@@ -111,6 +112,8 @@ class Problem:
         Args:
             theta: The parameters of every network, (B, p).
         """
+        if is_by_hand(self.network):
+            return self._by_hand(self.network, theta)[0]
         args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
         return np.asarray(_losses(self.network, *args), np.float64)
 
@@ -120,9 +123,19 @@ class Problem:
         Args:
             theta: The parameters of every network, (B, p).
         """
+        if is_by_hand(self.network):
+            losses, forward, residual = self._by_hand(self.network, theta)
+            pulled = forward.pulled(self.weights * residual)
+            return losses, np.float32(2 * self.s2) * (theta - self.theta0) - 2 * pulled
         args = (theta, self.theta0, self.x, self.targets, self.weights, np.float32(self.s2))
         loss, gradient = _loss_and_gradient(self.network, *args)
         return np.asarray(loss, np.float64), np.asarray(gradient)
+
+    def _by_hand(self, network: MLP, theta: np.ndarray) -> tuple[np.ndarray, Forward, np.ndarray]:
+        """Return the losses, the forward pass and the weighted residuals of MLPs, by NumPy."""
+        forward = forward_pass(network, theta, self.x)
+        residual = self.weights * (self.targets - forward.output)
+        return _squares(residual) + self.s2 * _squares(theta - self.theta0), forward, residual
 
 
 def _loss(
@@ -366,7 +379,7 @@ def damped_step(
 
 
 def _squares(rows: np.ndarray) -> np.ndarray:
-    return np.einsum("bp,bp->b", rows, rows).astype(np.float64)
+    return np.einsum("bp,bp->b", rows, rows, dtype=np.float64)
 
 
 def _padded(a: np.ndarray, size: int) -> np.ndarray:
