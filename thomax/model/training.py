@@ -39,8 +39,8 @@ _POLISH_DAMPING = 0.05  # of the mean diagonal of K: usable across ReLU's kinks
 _RENEWAL = 5  # iterations of polishing with one model
 _WINDOW = 4  # renewals over which the speed of polishing is measured
 _AHEAD = 5  # windows of that speed after which the loss must have fallen enough
-_STALLED = 0.3  # relative decrease below which Gauss-Newton hands over to polishing
-_PROMISING = 0.5  # relative decrease that the linear model must not promise then
+_STALLED = 0.05  # relative decrease below which Gauss-Newton hands over to polishing
+_PROMISING = 0.2  # relative decrease that the linear model must not promise then
 _ROUNDING = 1e-7  # share of the loss at the start that float32 does not see
 _LARGEST_DAMPING = 1e6  # of the mean diagonal of K: no step is short enough to find anything
 
@@ -350,7 +350,7 @@ def gauss_newton(
 
 def _damping_factor(gain: np.ndarray, better: np.ndarray) -> np.ndarray:
     """Trust the linear model more where the loss fell as it predicted, less where it did not."""
-    factor = np.select([gain > 0.95, gain > 0.85, gain > 0.5], [0.2, 0.5, 1.0], 2.0)
+    factor = np.select([gain > 0.9, gain > 0.75, gain > 0.5], [0.2, 0.5, 1.0], 2.0)
     return np.where(better, factor, 4.0)
 
 
@@ -423,18 +423,3 @@ def gradient_descent(
     args = (problem.theta0, problem.x, problem.targets, problem.weights)
     s2, rate = np.float32(problem.s2), np.asarray(learning_rate, np.float32)
     return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))
-
-
-def descend_or_stay(
-    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float
-) -> np.ndarray:
-    """Take gradient steps; networks whose loss does not stay finite keep their start.
-
-    Args:
-        problem: The loss to minimise.
-        theta: The parameters to start from, (B, p).
-        steps: The number of steps.
-        learning_rate: What multiplies the gradient in every step.
-    """
-    found = gradient_descent(problem, theta, steps=steps, learning_rate=learning_rate)
-    return np.where(np.isfinite(problem.loss(found))[:, None], found, theta)
