@@ -34,6 +34,7 @@ from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial, ranked
 from thomax.support.checks import FLAG, checked_whole, is_whole, require
+from thomax.support.collection import collection_put_off
 from thomax.support.spelling import spell_checked
 from thomax.support.types import ParamsLike
 from thomax.support.user_warnings import warn
@@ -172,12 +173,13 @@ class Optimizer:
     def _replay(self, opened: Journal) -> None:
         self._records = opened.records
         try:
-            for n, record in enumerate(opened.records, start=1):
-                where = f"record {n}"
-                self._built.apply(record)
-            where = "a point"
-            self._built.require_in_space()
+            with collection_put_off():
+                for record in opened.records:
+                    self._built.apply(record)
+                self._built.require_in_space()
         except (KeyError, TypeError, IndexError, ValueError) as error:
+            n = self._built.count
+            where = f"record {n + 1}" if n < len(opened.records) else "a point"
             raise ValueError(
                 f"Journal {opened.path} holds a record that does not fit the ones before it "
                 f"({where}: {str(error)[:300]}); it was written by something else than this "

@@ -10,6 +10,7 @@ Whatever `snap`, `sample`, `encode` and `at` return survives `encode(decode(x)) 
 bit.
 """
 
+import contextlib
 import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -437,6 +438,9 @@ class Space:
         return codes
 
     def _codes_of(self, params: Sequence[ParamsLike]) -> dict[str, Codes]:
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # rows say better what is wrong
+            if not any(self._conditions.values()):
+                return self._columns_of(params)
         rows = [self._checked_codes(row) for row in params]
         codes: dict[str, Codes] = {}
         for name, parameter in self.parameters.items():
@@ -444,6 +448,16 @@ class Space:
             is_listed = math.isfinite(parameter.scale.count)
             codes[name] = np.array(column, np.int64) if is_listed else np.array(column, np.float64)
         return codes
+
+    def _columns_of(self, params: Sequence[ParamsLike]) -> dict[str, Codes]:
+        """Return codes parameter by parameter, or raise if a row is wrong or unusual.
+
+        Where no parameter has a condition this is several times as fast as row by row.
+        """
+        if any(type(row) is not dict or len(row) != len(self.parameters) for row in params):
+            raise ValueError("needs dictionaries with all parameters")
+        columns = self.parameters.items()
+        return {name: p.codes_of([row[name] for row in params]) for name, p in columns}
 
     def _nearest(self, x: ArrayLike) -> dict[str, Codes]:
         rows = np.asarray(x, dtype=np.float64)

@@ -39,9 +39,11 @@ from thomax.storage.records import (
     Record,
     decode,
     encode,
+    leading_records,
     pieces,
     scan,
 )
+from thomax.support.collection import collection_put_off
 from thomax.support.user_warnings import warn
 
 
@@ -300,8 +302,13 @@ def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes]:
     """Return header and records, where they end, and the torn last line that may follow there."""
     records: list[Record] = []
     end, tail = 0, b""
-    with os.fdopen(fd, "rb", closefd=False) as file:
-        lines = scan(file)
+    with os.fdopen(fd, "rb", closefd=False) as file, collection_put_off():
+        for several, size in leading_records(file):
+            if not records:
+                require_known_format(path, several[0])
+            records += several
+            end += size
+        lines = scan(file, len(records) + 1, end)
         for line in lines:
             if not line.entry and _is_torn_tail(line, lines):
                 tail = line.raw

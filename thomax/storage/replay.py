@@ -22,6 +22,8 @@ from thomax.storage.trial import State, Trial
 from thomax.support.types import Json, Params
 from thomax.support.user_warnings import warn
 
+_LARGEST = sys.float_info.max
+
 
 class History:
     """What the records of a search add up to, changed by records and nothing else.
@@ -72,6 +74,10 @@ class History:
         return trial
 
     def _apply(self, record: Record) -> Trial | None:
+        trial = self._usual(record)
+        if trial is not None:
+            self.trials[trial.number] = trial
+            return trial
         _require_sound(record)
         match record:
             case {"all": _}:
@@ -99,6 +105,21 @@ class History:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")
         self.trials[trial.number] = trial
         return trial
+
+    def _usual(self, record: Record) -> Trial | None:
+        """Return the trial of an ask or of a value told, which nearly all records are.
+
+        They get by with the few checks that concern them; None for any other record.
+        """
+        match [*record.items()]:
+            case [("ask", number), ("params", params)]:
+                if type(number) is int and number >= 0 and type(params) is dict and not self.queue:
+                    return Trial(number, params)
+            case [("tell", number), ("value", value), ("error", None)]:
+                known = self.trials.get(number) if type(number) is int else None
+                if known is not None and type(value) is float and abs(value) <= _LARGEST:
+                    return Trial(known.number, known.params, value, "complete")
+        return None
 
 
 def _together(record: Record) -> list[Record]:
@@ -134,9 +155,7 @@ def _require_sound(record: Record) -> None:
 
 def _is_finite(value: Json) -> bool:
     return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
     )
 
 
