@@ -448,8 +448,15 @@ class Optimizer:
 
     def close(self) -> None:
         """Release the journal, so that another process can open it."""
-        if self._journal is not None:
-            self._journal.close()
+        if self._journal is None:
+            return
+        if self._own.lock.acquire(blocking=False):  # else another thread is about to change it
+            try:
+                pending = [t.number for t in self._history.listed("pending")]
+                self._journal.write_index(pending, self._history.next_number)
+            finally:
+                self._own.lock.release()
+        self._journal.close()
 
     def __enter__(self) -> "Optimizer":
         return self
@@ -499,7 +506,8 @@ class Optimizer:
 
     def _copy(self, trial: Trial) -> Trial:
         """Hand out a trial of the caller's own: what is done to its params stays there."""
-        return replace(trial, params=self.space.with_objects(trial.params))
+        params = self.space.with_objects(trial.params)
+        return Trial(trial.number, params, trial.value, trial.state, trial.error)
 
     def _tell_record(self, trial: Trial | int, as_run: bool) -> tuple[int, Record]:
         if not as_run or not isinstance(trial, Trial):

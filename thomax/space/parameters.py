@@ -91,8 +91,9 @@ class Parameter(ABC):
             if kind not in PLAIN:
                 raise TypeError(f"needs plain values, got {value!r}")
             known[kind, value] = self.code_of(value)
-        kind = np.int64 if math.isfinite(self.scale.count) else np.float64
-        return np.array([known[key] for key in keys], kind)
+        codes = [known[key] for key in keys]
+        is_listed = math.isfinite(self.scale.count)
+        return np.array(codes, np.int64) if is_listed else np.array(codes, np.float64)
 
     @abstractmethod
     def value_of(self, code: float) -> Scalar:

@@ -133,7 +133,7 @@ def scan(file: BinaryIO, number: int = 1, offset: int = 0) -> Iterator[Line]:
         offset += len(raw)
 
 
-def leading_records(file: BinaryIO) -> Iterator[tuple[list[Record], int]]:
+def leading_records(file: BinaryIO) -> Iterator[tuple[list[Record], bytes]]:
     """Yield the records of whole and intact lines, many at a time, as long as nothing is odd.
 
     This is several times faster than to `scan` line by line, which is left with the rest.
@@ -142,18 +142,18 @@ def leading_records(file: BinaryIO) -> Iterator[tuple[list[Record], int]]:
         file: An open journal.
 
     Yields:
-        Records in the order of their numbers, and how many bytes their lines take.
+        Records in the order of their numbers, and their lines.
     """
     left, n = os.fstat(file.fileno()).st_size, 0
     file.seek(0)
     while raws := _whole_lines(file, left):
         try:
-            records = _intact(raws, n)
-        except (ValueError, TypeError, KeyError, RecursionError, StopIteration):
+            block = b"".join(raws)
+            records = _intact(raws, block.decode("ascii"), n)
+        except (ValueError, TypeError, KeyError, RecursionError):
             return
-        size = sum(map(len, raws))
-        yield records, size
-        left, n = left - size, n + len(records)
+        yield records, block
+        left, n = left - len(block), n + len(records)
 
 
 def _whole_lines(file: BinaryIO, left: int) -> list[bytes]:
@@ -168,16 +168,15 @@ def _whole_lines(file: BinaryIO, left: int) -> list[bytes]:
     return raws
 
 
-def _intact(raws: list[bytes], first: int) -> list[Record]:
+def _intact(raws: list[bytes], text: str, first: int) -> list[Record]:
     """Return the records of whole lines, or raise one of several errors if one is not intact.
 
     The records are written again all at once: the text is that of all lines only if each line
     is its own, because each holds one JSON object, and no part of an object is an object.
     """
-    text, position = b"".join(raws).decode("ascii"), 0
-    records, values = [], []
+    records, values, position = [], [], 0
     for n, raw in enumerate(raws, first):
-        value, end = _JSON.scan_once(text, position)
+        value, end = _JSON.raw_decode(text, position)
         position += len(raw)
         record = value["record"]
         start = b'{"crc": "%08x", "n": %d, "record": ' % (zlib.crc32(raw[20:-1]), n)

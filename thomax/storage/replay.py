@@ -78,10 +78,10 @@ class History:
         if trial is not None:
             self.trials[trial.number] = trial
             return trial
-        _require_sound(record)
+        require_sound(record)
         match record:
             case {"all": _}:
-                for each in _together(record):
+                for each in together(record):
                     self._apply(each)
                 return None
             case {"enqueue": dict(params)}:
@@ -122,7 +122,12 @@ class History:
         return None
 
 
-def _together(record: Record) -> list[Record]:
+def together(record: Record) -> list[Record]:
+    """Return the records that one record of several holds.
+
+    Args:
+        record: A record with the key "all".
+    """
     records = record["all"]
     several = records if isinstance(records, list) else []
     found = [each for each in several if isinstance(each, dict) and "all" not in each]
@@ -133,8 +138,12 @@ def _together(record: Record) -> list[Record]:
     return found
 
 
-def _require_sound(record: Record) -> None:
-    """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it."""
+def require_sound(record: Record) -> None:
+    """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it.
+
+    Args:
+        record: Any record.
+    """
     for name in ("ask", "tell", "add", "drop"):
         if type(number := record.get(name, 0)) is not int or number < 0:
             raise ValueError(
@@ -162,7 +171,7 @@ def _is_finite(value: Json) -> bool:
 def _finished(trial: Trial, record: Record) -> Trial:
     """Return the trial with its result, and with the point that was evaluated instead, if any."""
     value, error, params = record["value"], record.get("error"), record.get("params", trial.params)
-    assert isinstance(value, int | float | None)  # `_require_sound` has seen to all three
+    assert isinstance(value, int | float | None)  # `require_sound` has seen to all three
     assert isinstance(error, str | None)
     assert isinstance(params, dict)
     state: State = "failed" if value is None else "complete"
