@@ -27,6 +27,8 @@ _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels
 _NUMBERS = 10**6  # in the copies of the maxima that hold neighbours, one for each parameter
 _MOST_NUMBERS = 2**23  # in the candidates: very long rows get fewer, as climbing finds more
+_CHEAP = 3  # times as many starts where gradients choose the changes: it takes a tenth each
+_MOST_CLIMBED = 2**16  # numbers in the points of a draw that are improved
 _FEWEST_CANDIDATES = 200
 _RUNNERS_UP = 50  # candidates of a finite space that stand by when better points are taken
 _MANY_BLOCKS = 256  # parameters: one by one they take seconds to perturb
@@ -71,7 +73,8 @@ def climb_candidates(
             an earlier draw: the search knows the next best only by chance.
     """
     candidates = _candidates(rng, space, search, centres, known)
-    restarts = max(search.restarts_per_draw, search.restarts // batch_size(score))
+    wanted = search.restarts // batch_size(score) * (_CHEAP if has_many_changes(space) else 1)
+    restarts = max(search.restarts_per_draw, min(wanted, _MOST_CLIMBED // space.dimension))
     chosen: list[np.ndarray] = []
 
     def is_new(row: np.ndarray) -> bool:
@@ -208,6 +211,8 @@ def _refine(
             x = _snapped(space, _climb(score, x, free, search.iterations))
         if many:
             x = promised_changes(score, space, x)
+            if not free.any():
+                break
         elif discrete:
             x = _best_single_changes(rng, score, space, discrete, x)
         if np.array_equal(x, before):
