@@ -8,7 +8,9 @@ from pathlib import Path
 from stress.part import Part
 from stress.sentences import raised
 from stress.workers import opened
+from thomax.storage.index import index_path
 from thomax.storage.repair import repair
+from thomax.storage.telling import tell_pending
 
 
 def _grow(path: Path) -> None:
@@ -48,6 +50,41 @@ def change_while_open(part: Part, path: Path, name: str) -> None:
         part.check(is_clear, f"after {name}, telling must be refused, got {error!r}")
         now = {file: file.read_bytes() for file in path.parent.iterdir()}
         part.check(now == left, f"after {name}, a refused tell has written")
+
+
+_LONG = ["no room left: " + "x" * 950] * 1200  # more than a megabyte
+INDEXES: dict[str, Callable[[bytes], bytes]] = {
+    "no bytes": lambda content: b"",
+    "half of it": lambda content: content[: len(content) // 2],
+    "another end": lambda content: content.replace(b'"end": ', b'"end": 1'),
+    "nothing pending": lambda content: content.replace(b'"pending": [', b'"pending": [9'),
+    "zeros": lambda content: bytes(len(content)),
+}
+
+
+def spoil_index(part: Part, path: Path) -> None:
+    """Spoil the index of a long journal, and the journal under it: nothing untrue is believed."""
+    with opened(path) as search:
+        point = search.ask().params
+        search.tell_all([(point, None, error) for error in _LONG])
+        trial = search.ask()
+    index = index_path(path)
+    journal, sound = path.read_bytes(), index.read_bytes()
+    for name, spoil in INDEXES.items():
+        index.write_bytes(spoil(sound))
+        told = tell_pending(path, trial.number, 1.0, None)
+        part.check(not told and path.read_bytes() == journal, f"an index of {name} was believed")
+    for position in range(0, len(journal), len(journal) // 50):
+        index.write_bytes(sound)
+        status = path.stat()
+        flipped = bytes([journal[position] ^ 1])
+        path.write_bytes(journal[:position] + flipped + journal[position + 1 :])
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        told = tell_pending(path, trial.number, 1.0, None)
+        part.check(not told, f"a changed byte {position} under the index was not noticed")
+    path.write_bytes(journal)
+    index.write_bytes(sound)
+    part.check(tell_pending(path, trial.number, 1.0, None), "a sound index was not believed")
 
 
 def lay_links(part: Part, path: Path) -> None:

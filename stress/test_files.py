@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from stress.damage import GIANTS, MANGLERS, Sound, check, read_a_giant_line
-from stress.intruders import CHANGES, change_while_open, lay_links
+from stress.intruders import CHANGES, INDEXES, change_while_open, lay_links, spoil_index
 from stress.sentences import raised
 from stress.workers import answer_of
 from thomax.storage.records import encode
@@ -114,6 +114,11 @@ def test_an_open_journal_that_others_have_changed_is_not_written_to(part, tmp_pa
 
 def test_links_beside_a_journal_are_not_followed(part, tmp_path):
     lay_links(part, tmp_path / "run.jsonl")
+
+
+def test_an_index_that_does_not_fit_its_journal_is_not_believed(part, tmp_path):
+    spoil_index(part, tmp_path / "run.jsonl")
+    part.figures["attacks on an index"] = len(INDEXES) + 50
 
 
 @pytest.mark.full

@@ -26,6 +26,7 @@ Identity: TypeAlias = int | bytes  # what tells points apart
 
 _CANDIDATES = 1000
 _TRIES = 50  # at a random point that the constraint allows
+_MOST_POSITIONS = 2**62  # more are no plain numbers
 _LONGEST = 2**16  # points of a sequence: those before a point have to be walked through
 _WHOLE = 20_000  # candidates of a pool whose variance is computed for each point
 _STANDING_IN = 1000  # points that stand for a space when the length of a stage is found
@@ -156,14 +157,17 @@ def may_repeat(space: Space | Pool) -> bool:
 def identities(
     space: Space | Pool, params: Sequence[Params], rows: Iterable[np.ndarray]
 ) -> Sequence[Identity]:
-    """Return what tells points apart: positions in a finite space, else the encoded points.
+    """Return what tells points apart: positions in a space that has them, else encoded points.
+
+    The position of a point among 2^20000 has thousands of digits, and takes seconds to find.
 
     Args:
         space: Where to search.
         params: The points.
         rows: The same points, encoded.
     """
-    return space.index(params) if space.is_finite else [row.tobytes() for row in rows]
+    has_positions = space.is_finite and space.size <= _MOST_POSITIONS
+    return space.index(params) if has_positions else [row.tobytes() for row in rows]
 
 
 def quasi_random_point(

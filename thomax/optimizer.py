@@ -34,6 +34,7 @@ from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial, ranked
 from thomax.support.checks import FLAG, checked_whole, is_whole, require
+from thomax.support.collection import collection_put_off
 from thomax.support.spelling import spell_checked
 from thomax.support.types import ParamsLike
 from thomax.support.user_warnings import warn
@@ -173,12 +174,13 @@ class Optimizer:
     def _replay(self, opened: Journal) -> None:
         self._records = opened.records
         try:
-            for n, record in enumerate(opened.records, start=1):
-                where = f"record {n}"
-                self._built.apply(record)
-            where = "a point"
-            self._built.require_in_space()
+            with collection_put_off():
+                for record in opened.records:
+                    self._built.apply(record)
+                self._built.require_in_space()
         except (KeyError, TypeError, IndexError, ValueError) as error:
+            n = self._built.count
+            where = f"record {n + 1}" if n < len(opened.records) else "a point"
             raise ValueError(
                 f"Journal {opened.path} holds a record that does not fit the ones before it "
                 f"({where}: {str(error)[:300]}); it was written by something else than this "
@@ -447,8 +449,15 @@ class Optimizer:
 
     def close(self) -> None:
         """Release the journal, so that another process can open it."""
-        if self._journal is not None:
-            self._journal.close()
+        if self._journal is None:
+            return
+        if self._own.lock.acquire(blocking=False):  # else another thread is about to change it
+            try:
+                pending = [t.number for t in self._history.listed("pending")]
+                self._journal.write_index(pending, self._history.next_number)
+            finally:
+                self._own.lock.release()
+        self._journal.close()
 
     def __enter__(self) -> "Optimizer":
         return self
@@ -499,7 +508,8 @@ class Optimizer:
 
     def _copy(self, trial: Trial) -> Trial:
         """Hand out a trial of the caller's own: what is done to its params stays there."""
-        return replace(trial, params=self.space.with_objects(trial.params))
+        params = self.space.with_objects(trial.params)
+        return Trial(trial.number, params, trial.value, trial.state, trial.error)
 
     def _tell_record(self, trial: Trial | int, as_run: bool) -> tuple[int, Record]:
         if not as_run or not isinstance(trial, Trial):

@@ -4,10 +4,13 @@
     rivals   a batch of four, on the same history: Optuna's samplers, BoTorch's pathwise draws
     pools    scoring memory-mapped candidates, as a share of the speed of matrix products
     update   what one more observation costs, and what is done again for it
+    discrete spaces of 20,000 Booleans, and with a choice among 10,000
+    journals opening a journal of 200,000 records, and telling one more value
     soak     memory of a process that asks and tells for a long time
 
 Every row is measured in a process of its own, whose peak memory is its own. Seconds are medians,
-after a first call which compiles. The full run takes about 25 minutes on two idle cores.
+after a first call which compiles. A row that takes too long is given up. The full run takes about
+25 minutes on two idle cores.
 """
 
 import argparse
@@ -28,7 +31,7 @@ RESULTS = ROOT / "benchmarks/results"
 
 FULL = {
     "asks": [
-        *[{"n": n, "d": 12, "batch": 1} for n in (100, 300, 1000, 3000, 10_000)],
+        *[{"n": n, "d": 12, "batch": 1} for n in (100, 300, 1000, 3000, 10_000, 100_000)],
         *[{"n": 300, "d": d, "batch": 1} for d in (50, 200, 500)],
         *[{"n": 300, "d": 12, "batch": batch} for batch in (16, 64, 256)],
     ],
@@ -40,6 +43,8 @@ FULL = {
         {"rows": 10**6, "features": 64},
     ],
     "update": [{"n": 300, "d": 12}, {"n": 1000, "d": 12}],
+    "discrete": [{"booleans": 20_000}, {"choices": 10_000}],
+    "journals": [{"records": 200_000}],
     "soak": [{"seconds": 900, "every": 10}],
 }
 QUICK = {
@@ -47,15 +52,20 @@ QUICK = {
     "rivals": [{"n": 100, "d": 12, "batch": 4}],
     "pools": [{"rows": 10**5, "features": 8, "workers": 1}],
     "update": [{"n": 100, "d": 12}],
-    "soak": [{"seconds": 10, "every": 1}],
+    "discrete": [{"booleans": 400}, {"choices": 1001}],
+    "journals": [{"records": 10_000}],
+    "soak": [{"seconds": 5, "every": 1}],
 }
 # The function of each part, by name: the first process imports none of them, so that no row
 # pays for what another one loads.
+MOST_SECONDS = 1200  # of a row
 MEASURES = {
     "asks": "asks.measure_asks",
     "rivals": "rivals.measure_rivals",
     "pools": "pools.measure_pools",
     "update": "asks.measure_update",
+    "discrete": "discrete.measure_discrete",
+    "journals": "journals.measure_journals",
     "soak": "soak.measure_soak",
 }
 
@@ -63,7 +73,12 @@ MEASURES = {
 def in_child(part, settings):
     """Measure in a process of its own; what it prints before its last line is passed on."""
     command = [sys.executable, "-m", "benchmarks.scale", "--child", part, json.dumps(settings)]
-    run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        run = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=MOST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return {**settings, "given_up_s": MOST_SECONDS}
     *said, last = run.stdout.splitlines()
     for line in said:
         print(line, flush=True)
@@ -102,7 +117,7 @@ def main():
     for part, rows in plan.items():
         for settings in rows:
             found[part].append(in_child(part, settings))
-            print(f"{part:>7}  {shown(found[part][-1])}", flush=True)
+            print(f"{part:>8}  {shown(found[part][-1])}", flush=True)
     figures, missed = summarise(found)
     summary = {**figures, "quick": arguments.quick}
     if not arguments.quick:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+LARGE = {10_000: 8, 100_000: 30}  # observations, and the seconds that a suggestion may take
+
 
 def summarise(found):
     """Return the figures that have a target, and those that miss it."""
@@ -12,9 +14,11 @@ def summarise(found):
         targets[name] = low <= value <= high
 
     for row in found["asks"]:
-        if row["n"] == 10_000:
-            add("ask_n10000_s", max(row["first_s"], row["wall_s"]), high=60)
-            add("ask_n10000_mb", row["peak_mb"], high=4096)
+        if row["n"] in LARGE:
+            name = f"ask_n{row['n']}"
+            slowest = max(row.get("first_s", np.inf), row.get("wall_s", np.inf))
+            add(f"{name}_s", slowest, high=LARGE[row["n"]])
+            add(f"{name}_mb", row.get("peak_mb", np.inf), high=3072)
         if row["batch"] > 1:
             add(f"ask{row['batch']}_s", row["wall_s"])
             add(f"ask{row['batch']}_mb", row["peak_mb"], high=4096)
@@ -38,6 +42,12 @@ def summarise(found):
         add("pool_cost_a_row_1e7_over_1e6", few / many, high=1.5)
     row = found["update"][-1]
     add("one_more_over_again", row["one more"] / row["again"], high=2)
+    for row in found["discrete"]:
+        kind, high = ("booleans", 5) if "booleans" in row else ("choices", 2)
+        add(f"{kind}{row[kind]}_s", row.get("cpu_s", np.inf), high=high)
+    for row in found["journals"]:
+        add(f"journal{row['records']}_open_s", row["open_s"], high=2)
+        add(f"journal{row['records']}_tell_s", row["tell_s"], high=0.5)
     soak = found["soak"][0]
     add("soak_mb_per_hour", soak["mb_per_hour"])
     add("soak_late_growth_mb", soak["late_growth_mb"], high=20)

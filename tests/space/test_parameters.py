@@ -316,3 +316,47 @@ def test_every_float_of_a_narrow_range_is_kept():
     values = low + np.arange(4000) * math.ulp(low)
     parameter = Float(low, float(values[-1]))
     assert read(parameter, placed(parameter, values)) == values.tolist()
+
+
+# Many values at once --------------------------------------------------------------------
+
+MANY = [
+    (Float(-1, 1), [0.5, -0.0, -1.0, 1.0, 0.5]),
+    (Float(-1, 1), [0.5, 1, np.float32(0.25)]),
+    (Float(0, 0.9, step=0.3), [0.3, 0.0, 0.9, 0.3]),
+    (Int(1, 9, step=2), [1, 9, 3.0, 3]),
+    (Int(1, 100, log=True), [1, 100, 7]),
+    (Categorical(["a", True, 1, None]), [1, True, 1.0, None, "a"]),
+    (Ordinal([1, 2, 4]), [4, 2.0, 1]),
+    (Bool(), [True, False, True]),
+]
+
+
+@pytest.mark.parametrize(("parameter", "values"), MANY, ids=lambda x: str(x)[:30])
+def test_points_of_many_rows_are_encoded_as_each_alone(parameter, values):
+    space = Space({"p": parameter, "other": Float(0, 1)})
+    rows = [{"p": value, "other": 0.5} for value in values]
+    alone = np.concatenate([space.encode([{**row}]) for row in rows])
+    by_hand = placed(parameter, values)
+    assert space.encode(rows).tobytes() == alone.tobytes()
+    assert alone[:, : by_hand.shape[1]].tobytes() == by_hand.tobytes()
+
+
+@pytest.mark.parametrize(("parameter", "values"), MANY, ids=lambda x: str(x)[:30])
+@pytest.mark.parametrize("wrong", [2.5, math.nan, 10**400, "b", [1], None, -7], ids=repr)
+def test_one_wrong_value_among_many_is_refused_as_it_is_alone(parameter, values, wrong):
+    space = Space({"p": parameter})
+    try:
+        parameter.code_of(wrong)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            space.encode([{"p": value} for value in [*values, wrong]])
+
+
+def test_rows_with_too_many_or_too_few_names_are_refused_among_many():
+    space = Space({"a": Float(0, 1), "b": Float(0, 1)})
+    whole = {"a": 0.5, "b": 0.5}
+    with pytest.raises(ValueError, match="'b' is missing"):
+        space.encode([whole, {"a": 0.5}])
+    with pytest.raises(ValueError, match="Unknown parameter 'c'"):
+        space.encode([whole, {"a": 0.5, "c": 0.5}])

@@ -258,3 +258,33 @@ def test_a_constraint_that_changes_its_argument_changes_nothing_else(tmp_path):
     with Optimizer(space, Random(), journal=tmp_path / "run.jsonl") as again:
         assert again.trials == search.trials
         assert [t.params for t in again.trials[:2]] == [point, point]
+
+
+def test_parameters_of_one_scale_are_placed_and_read_as_each_alone():
+    parameters = {}
+    for i in range(4):
+        parameters |= {
+            f"b{i}": Bool(),
+            f"c{i}": Categorical([*"abc"]),
+            f"x{i}": Float(1, 9, log=True),
+        }
+    parameters["n"] = Int(0, 5, when={"b0": True})
+    space = Space(parameters)
+    x = np.random.default_rng(0).uniform(-1, 1, (50, space.dimension))
+    alone = []
+    for block in space.blocks:
+        scale = parameters[block.name].scale
+        alone.append(scale.place(scale.nearest(x[:, block.columns])))
+    alone[-1][alone[0][:, 0] < 0] = 0  # n is not active where b0 is false
+    assert space.snap(x).tobytes() == np.concatenate(alone, axis=1).tobytes()
+
+
+def test_very_many_parameters_are_drawn_encoded_and_told_apart():
+    space = Space({f"b{i}": Bool() for i in range(3000)})
+    x = space.sample(np.random.default_rng(0), 40)
+    assert abs(x.mean()) < 5 / np.sqrt(x.size)  # of a fair coin: five standard deviations
+    assert {*np.unique(x)} == {-1.0, 1.0}
+    params = space.decode(x)
+    assert space.encode(params).tobytes() == x.tobytes()
+    assert space.size == 2**3000
+    assert space.index(params[:1]) == [int("".join("1" if v > 0 else "0" for v in x[0]), 2)]

@@ -44,6 +44,26 @@ def whole_in(text: str) -> int | None:
     return int(number) if number is not None and number.is_integer() else None
 
 
+def value_in(text: object, where: str, failures: str) -> float:
+    """Return a value as a number; nan stands for a failed evaluation.
+
+    Args:
+        text: What was given as value.
+        where: How an error names its place.
+        failures: What to do to tell that an evaluation failed.
+    """
+    try:
+        number = number_in(text) if isinstance(text, str) else text
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise TypeError
+        return float(number)
+    except (TypeError, OverflowError):
+        raise ValueError(
+            f"{where} needs a number as value, got {str(text)[:80]!r}: to tell that an "
+            f"evaluation failed, {failures}."
+        ) from None
+
+
 def whole_flag(text: str) -> int:
     """Read a flag's whole number; argparse names the flag when this raises.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from thomax.cli.numbers import number_in, whole_in
+from thomax.cli.numbers import value_in, whole_in
 from thomax.cli.points import RESERVED, Points
 from thomax.cli.sheets import Sheet, decoded, read_sheet
 from thomax.cli.texts import json_object, shown
@@ -209,26 +209,6 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
         return Outcomes(found, len(rows) - len(told))
     known = {*RESERVED, *points.names, points.name_column or "name"}
     return _sheet_outcomes(read_sheet(path, known), points)
-
-
-def value_in(text: object, where: str, failures: str) -> float:
-    """Return a value as a number; nan stands for a failed evaluation.
-
-    Args:
-        text: What was given as value.
-        where: How an error names its place.
-        failures: What to do to tell that an evaluation failed.
-    """
-    try:
-        number = number_in(text) if isinstance(text, str) else text
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise TypeError
-        return float(number)
-    except (TypeError, OverflowError):
-        raise ValueError(
-            f"{where} needs a number as value, got {str(text)[:80]!r}: to tell that an "
-            f"evaluation failed, {failures}."
-        ) from None
 
 
 def _json_outcome(where: str, row: Mapping[str, Json]) -> Outcome:

@@ -3,27 +3,27 @@
 import argparse
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thomax.cli.journals import add_shared, open_again, opened_in_turn
-from thomax.cli.numbers import whole_in
-from thomax.cli.outcomes import (
-    Outcome,
-    Outcomes,
-    Told,
-    read_outcomes,
-    tell_outcomes,
-    value_in,
-)
+from thomax.cli.numbers import value_in, whole_in
 from thomax.cli.texts import json_object, say
-from thomax.space.pool import Pool
-from thomax.space.space import Space
+from thomax.storage.locks import waiting
+from thomax.storage.telling import tell_pending
 from thomax.support.types import Params
+
+if TYPE_CHECKING:
+    from thomax.cli.outcomes import Outcomes, Told
+    from thomax.space.pool import Pool
+    from thomax.space.space import Space
 
 EXAMPLES = """examples:
   thomax tell search.jsonl 3 0.93
   thomax tell search.jsonl 4 --failed "out of memory"
   thomax tell search.jsonl --params '{"lr": 0.01, "act": "relu"}' 0.87
   thomax tell search.jsonl --from results.csv"""
+
+_FAILURES = "give --failed REASON"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _tell(options: argparse.Namespace) -> None:
+    if _is_told_at_once(options):
+        say(f"recorded trial {_number(options.outcome[0])} in {options.journal}")
+        return
+    from thomax.cli.outcomes import tell_outcomes  # NumPy, which telling a number does without
+
     opened = opened_in_turn(lambda: open_again(options.journal, options.space), options.wait)
     with opened as optimizer:
         outcomes = _outcomes(options, optimizer.space)
@@ -91,7 +96,19 @@ def _tell(options: argparse.Namespace) -> None:
     say(_words(told, outcomes.blank, options.journal))
 
 
-def _words(told: Told, blank: int, journal: Path) -> str:
+def _is_told_at_once(options: argparse.Namespace) -> bool:
+    """Tell a pending trial of a long journal without reading all of it, if that is possible."""
+    others = [options.params, options.file, options.space, options.as_run, options.allow_repeats]
+    if any(others) or len(options.outcome) != 1 + (options.failed is None):
+        return False
+    trial, *values = options.outcome
+    number = _number(trial)
+    value = value_in(values[0], "tell", _FAILURES) if values else None
+    with waiting(options.wait):
+        return tell_pending(options.journal, number, value, options.failed)
+
+
+def _words(told: "Told", blank: int, journal: Path) -> str:
     count = len(told.trials)
     what = f"trial {told.trials[0].number}" if count == 1 else f"{count or 'no'} trials"
     parts = [f"recorded {what} in {journal}"]
@@ -102,7 +119,9 @@ def _words(told: Told, blank: int, journal: Path) -> str:
     return "; ".join(parts)
 
 
-def _outcomes(options: argparse.Namespace, space: Space | Pool) -> Outcomes:
+def _outcomes(options: argparse.Namespace, space: "Space | Pool") -> "Outcomes":
+    from thomax.cli.outcomes import Outcome, Outcomes, read_outcomes
+
     given = [options.outcome, options.params, options.file]
     if sum(bool(way) for way in given) != 1:
         raise ValueError("tell needs one of NUMBER, --params JSON and --from FILE.")
@@ -115,7 +134,7 @@ def _outcomes(options: argparse.Namespace, space: Space | Pool) -> Outcomes:
     trial, *values = options.params or options.outcome
     if len(values) != (options.failed is None):
         raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
-    value = value_in(values[0], "tell", "give --failed REASON") if values else None
+    value = value_in(values[0], "tell", _FAILURES) if values else None
     if options.params:
         return Outcomes([Outcome("tell", None, value, options.failed, _params(trial))])
     return Outcomes([Outcome("tell", _number(trial), value, options.failed)])

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from thomax.model.evaluation import Evaluator, Score, batch_size
 from thomax.model.lbfgs import minimise
+from thomax.search.changes import has_many_changes, is_choice, promised_changes
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.search.settings import Search
 from thomax.space.space import Block, Space
@@ -25,7 +26,12 @@ from thomax.support.types import ParamsLike
 _MOVES = 12  # levels of one parameter tried at once
 _STEPS = (-9, -3, -1, 1, 3, 9)  # from where a number is, instead of random levels
 _NUMBERS = 10**6  # in the copies of the maxima that hold neighbours, one for each parameter
+_MOST_NUMBERS = 2**23  # in the candidates: very long rows get fewer, as climbing finds more
+_CHEAP = 3  # times as many starts where gradients choose the changes: it takes a tenth each
+_MOST_CLIMBED = 2**16  # numbers in the points of a draw that are improved
+_FEWEST_CANDIDATES = 200
 _RUNNERS_UP = 50  # candidates of a finite space that stand by when better points are taken
+_MANY_BLOCKS = 256  # parameters: one by one they take seconds to perturb
 _TRIES = 20  # at a candidate that a constraint allows: some constraints refuse nearly all
 
 
@@ -69,7 +75,8 @@ def climb_candidates(
             an earlier draw: the search knows the next best only by chance.
     """
     candidates = _candidates(rng, space, search, centres, known)
-    restarts = max(search.restarts_per_draw, search.restarts // batch_size(score))
+    wanted = search.restarts // batch_size(score) * (_CHEAP if has_many_changes(space) else 1)
+    restarts = max(search.restarts_per_draw, min(wanted, _MOST_CLIMBED // space.dimension))
     chosen: list[np.ndarray] = []
 
     def is_new(row: np.ndarray) -> bool:
@@ -147,7 +154,7 @@ def _candidates(
     known: ArrayLike,
 ) -> np.ndarray:
     """Return random points, a share of them around the centres if there are any."""
-    count = search.candidates
+    count = min(search.candidates, max(_FEWEST_CANDIDATES, _MOST_NUMBERS // space.dimension))
     local = int(search.local_fraction * count)
     if centres is None or len(centres) == 0 or local == 0:
         return _sample(rng, space, count, known)
@@ -173,6 +180,10 @@ def _around(
     other = _sample(rng, space, count, known)
     scale = 0.5 * 10.0 ** -rng.uniform(0, 3, (count, 1))
     share = rng.uniform(min(1.0, 1.5 / len(space.blocks)), min(1.0, 20 / len(space.blocks)), count)
+    if len(space.blocks) > _MANY_BLOCKS and not any(b.levels is None for b in space.blocks):
+        marked = rng.uniform(size=(count, len(space.blocks))) < share[:, None]
+        widths = [b.columns.stop - b.columns.start for b in space.blocks]
+        return _allowed(space, np.where(np.repeat(marked, widths, axis=1), other, x), other)
     for block in space.blocks:
         change = (rng.uniform(size=count) < share)[:, None]
         if block.levels is None:
@@ -181,9 +192,13 @@ def _around(
         else:
             new = other[:, block.columns]
         x[:, block.columns] = np.where(change, new, x[:, block.columns])
+    return _allowed(space, x, other)
+
+
+def _allowed(space: Space, x: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the valid points nearest to x, and others where the constraint refuses them."""
     x = space.snap(x)
-    fits = space.satisfies(x)
-    return np.where(fits[:, None], x, other)
+    return np.where(space.satisfies(x)[:, None], x, other)
 
 
 def _refine(
@@ -193,13 +208,17 @@ def _refine(
     x = starts
     if search.rounding:
         return _snapped(space, _climb(score, x, np.ones_like(x, bool), search.iterations))
-    discrete = _discrete(space)
-    for _ in range(search.rounds if discrete else 1):
+    discrete, many = _discrete(space), has_many_changes(space)
+    for _ in range(search.rounds if discrete or many else 1):
         before = x
         free = _continuous_columns(space, x)
         if free.any():
             x = _snapped(space, _climb(score, x, free, search.iterations))
-        if discrete:
+        if many:
+            x = promised_changes(score, space, x)
+            if not free.any():
+                break
+        elif discrete:
             x = _best_single_changes(rng, score, space, discrete, x)
         if np.array_equal(x, before):
             break
@@ -212,15 +231,15 @@ def _snapped(space: Space, x: np.ndarray) -> np.ndarray:
 
 def _continuous_columns(space: Space, x: np.ndarray) -> np.ndarray:
     """Mark the columns of active continuous parameters: those that snapping lets move."""
-    probe = x.copy()
-    for block in space.blocks:
-        if block.levels is None:
-            probe[..., block.columns] = 0.5
+    probe, free = x.copy(), np.zeros(x.shape, bool)
+    continuous = [b.columns for b in space.blocks if b.levels is None and not is_choice(b.columns)]
+    if not continuous:
+        return free
+    for columns in continuous:
+        probe[..., columns] = 0.5
     moved = _snapped(space, probe)
-    free = np.zeros(x.shape, bool)
-    for block in space.blocks:
-        if block.levels is None:
-            free[..., block.columns] = moved[..., block.columns] > 0.25
+    for columns in continuous:
+        free[..., columns] = moved[..., columns] > 0.25
     return free
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from thomax.space.values import Scalar, are_equal, copied, identity, python_scalar
 
-_PLAIN = (str, int, float, bool, type(None))  # and none of their subclasses
+PLAIN = (str, int, float, bool, type(None))  # and none of their subclasses
 
 
 class Labelled(dict[str, object]):
@@ -54,7 +54,7 @@ def checked_options(kind: str, word: str, given: object) -> Options:
 def _checked_scalars(kind: str, word: str, given: Iterable[object]) -> tuple[Scalar, ...]:
     options: dict[tuple[bool, object], Scalar] = {}
     for option in map(python_scalar, given):
-        if not isinstance(option, Scalar) or type(option) not in _PLAIN:
+        if not isinstance(option, Scalar) or type(option) not in PLAIN:
             raise ValueError(
                 f"{kind} needs str, int, float, bool or None, got {option!r}: give other objects "
                 f'labels, as in {kind}({{"a label": {reprlib.repr(option)}, ...}}).'

@@ -42,11 +42,12 @@ def where_active(
         conditions: The conditions of all parameters, in order.
         codes: The codes of the points, an array (n,) for each parameter.
     """
+    everywhere = np.ones(len(next(iter(codes.values()))), dtype=bool)
     found: dict[str, NDArray[np.bool_]] = {}
     for name, parents in conditions.items():
-        found[name] = np.ones(len(codes[name]), dtype=bool)
+        found[name] = everywhere
         for parent, allowed in parents.items():
-            found[name] &= found[parent] & np.isin(codes[parent], [*allowed])
+            found[name] = found[name] & found[parent] & np.isin(codes[parent], [*allowed])
     return found
 
 

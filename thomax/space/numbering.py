@@ -175,8 +175,10 @@ def _linked(names: Mapping[str, int], conditions: Conditions) -> Iterator[Condit
         for parent in parents:
             merged = linked[parent] | linked[name]
             linked.update(dict.fromkeys(merged, merged))
+    order = {name: place for place, name in enumerate(conditions)}
     for group in {id(group): group for group in linked.values()}.values():
-        yield {name: parents for name, parents in conditions.items() if name in group}
+        members = sorted(group & order.keys(), key=order.__getitem__)
+        yield {name: conditions[name] for name in members}
 
 
 def index_type(size: int) -> type:

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thomax.space.choices import Labelled, Options, checked_options
-from thomax.space.encoding import Grid, Interval, LogGrid, OneHot, Scale
+from thomax.space.choices import PLAIN, Labelled, Options, checked_options
+from thomax.space.encoding import Codes, Grid, Interval, LogGrid, OneHot, Scale
 from thomax.space.values import Scalar, are_equal, copied, identity, python_scalar, shortened
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Json
@@ -74,6 +74,26 @@ class Parameter(ABC):
         Raises:
             ValueError: If it is none of the parameter's values: "needs ..., got ...".
         """
+
+    def codes_of(self, values: Sequence[object]) -> Codes:
+        """Return the codes of many values, each distinct one looked at once.
+
+        Args:
+            values: What the user gave, each as for `code_of`.
+
+        Raises:
+            ValueError: If one of them is none of the parameter's values.
+            TypeError: If one of them is no plain value: look at them one by one.
+        """
+        known: dict[tuple[type, object], float] = {}
+        keys = [(type(value), value) for value in values]  # True is another value than 1
+        for kind, value in dict.fromkeys(keys):
+            if kind not in PLAIN:
+                raise TypeError(f"needs plain values, got {value!r}")
+            known[kind, value] = self.code_of(value)
+        codes = [known[key] for key in keys]
+        is_listed = math.isfinite(self.scale.count)
+        return np.array(codes, np.int64) if is_listed else np.array(codes, np.float64)
 
     @abstractmethod
     def value_of(self, code: float) -> Scalar:
@@ -223,6 +243,18 @@ class Float(Numeric):
                 f"(the nearest is {on_grid})"
             )
         return level
+
+    def codes_of(self, values: Sequence[object]) -> Codes:
+        """Return the numbers themselves, or their levels on the grid.
+
+        Args:
+            values: Numbers.
+        """
+        if self.step is None and all(type(value) is float for value in values):
+            numbers = np.array(values, np.float64)
+            if ((self.low <= numbers) & (numbers <= self.high)).all():
+                return numbers + 0.0
+        return super().codes_of(values)
 
     def value_of(self, code: float) -> float:
         """Return the code itself, or the grid point of this level.

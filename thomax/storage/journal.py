@@ -15,6 +15,7 @@ What a reader may rely on:
 
 import contextlib
 import errno
+import hashlib
 import os
 import reprlib
 import shutil
@@ -22,7 +23,7 @@ import weakref
 from collections.abc import Iterator
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeAlias
 
 from thomax.storage.files import fsync_folder, side_file
 from thomax.storage.headers import (
@@ -31,6 +32,7 @@ from thomax.storage.headers import (
     require_known_format,
     require_same_search,
 )
+from thomax.storage.index import Index, read_index, write_index
 from thomax.storage.locks import BINARY, Claim, claimed
 from thomax.storage.records import (
     BOM,
@@ -39,10 +41,14 @@ from thomax.storage.records import (
     Record,
     decode,
     encode,
+    leading_records,
     pieces,
     scan,
 )
+from thomax.support.collection import collection_put_off
 from thomax.support.user_warnings import warn
+
+Digest: TypeAlias = "hashlib._Hash"
 
 
 class Journal:
@@ -70,6 +76,9 @@ class Journal:
     def __init__(self, path: Path, header: Record, claim: Claim, fsync: bool = True) -> None:
         self.path, self.header = path, header
         self.records: list[Record] = []
+        self._before = 0  # records that were not read because an index tells of them
+        # The digest of all lines up to that of the last of so many records, for the index.
+        self._digested = (-1, hashlib.sha256())
         self._place = path.absolute()  # wherever the process goes
         self._claim, self._fsync = claim, fsync
         # Where the file ends, by the number of records: a look-up, so that Ctrl-C never finds
@@ -107,6 +116,29 @@ class Journal:
         return journal
 
     @classmethod
+    def open_at_end(cls, path: str | os.PathLike[str]) -> tuple[Self, Index] | None:
+        """Open a journal with only the records that its index does not tell of.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The journal and its index; None where no index fits, or what follows is not intact.
+        """
+        path = Path(path)
+        index = read_index(path)
+        if index is None:
+            return None
+        with claimed(path, os.O_RDWR | os.O_APPEND) as claim:
+            if claim.fd is None or claim.owner is not None:  # this process has it open
+                return None
+            journal = cls(path, {}, claim)
+            if not journal._follow(index, claim.fd):
+                return None
+            claim.owner = journal._owner
+        return journal, index
+
+    @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return what the journal holds now, without locking or changing it.
 
@@ -116,7 +148,7 @@ class Journal:
         journal = cls(Path(path), {}, Claim(None))
         fd = os.open(path, os.O_RDONLY | BINARY)
         try:
-            records, _, tail = _load(journal.path, fd)
+            records, _, tail, _ = _load(journal.path, fd)
         finally:
             os.close(fd)
         if not records:
@@ -134,7 +166,7 @@ class Journal:
         """
         with self._claim.lock:
             fd = self._writable()
-            line = encode(len(self.records) + 1, record)
+            line = encode(self._before + len(self.records) + 1, record)
             entry = decode(line)
             if entry is None or entry.record != record:
                 raise ValueError(
@@ -148,6 +180,21 @@ class Journal:
         """Raise what `append` would: for who is about to evaluate something for hours."""
         with self._claim.lock:
             self._require_unchanged(self._writable())
+
+    def write_index(self, pending: list[int], next_number: int) -> None:
+        """Put an index beside the journal if it is long, and if that is possible.
+
+        Args:
+            pending: The numbers of the trials that are pending after all records.
+            next_number: The number that the next trial will have.
+        """
+        with self._claim.lock:
+            count, digest = self._digested
+            if self._claim.owner is not self._owner or count != len(self.records):
+                return
+            if (fd := self._claim.fd) is not None:
+                known = self._before + count, self._end, digest.hexdigest()
+                write_index(self.path, fd, Index(*known, pending, next_number))
 
     def close(self) -> None:
         """Release the file and its lock; closing twice is fine."""
@@ -212,7 +259,7 @@ class Journal:
     def _continue_or_start(self, if_new: list[str]) -> None:
         fd = self._claim.fd
         assert fd is not None  # the claim is new
-        records, end, tail = _load(self.path, fd)
+        records, end, tail, digest = _load(self.path, fd)
         if not records:
             self._start(fd)
             return
@@ -221,11 +268,35 @@ class Journal:
         self.header = records[0]
         self.records = records[1:]
         self._ends = {len(self.records): end}
+        self._digested = len(self.records), digest
         if end < os.fstat(fd).st_size:
             _move_torn_tail(self.path, fd, end, tail)
         os.lseek(fd, end - 1, os.SEEK_SET)
         if os.read(fd, 1) != b"\n":  # the crash took nothing but the line's end
             self._write(fd, b"\n", [])
+
+    def _follow(self, index: Index, fd: int) -> bool:
+        """Take over what the index tells, and the records after it; return whether it fits."""
+        size = os.fstat(fd).st_size
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            told = _digest_of(file, index.end)
+            if told.hexdigest() != index.sha256:
+                return False
+            first = next(scan(file)).entry
+            assert first is not None  # it was, when these bytes were digested
+            require_known_format(self.path, first.record)
+            self.header, self._before = first.record, index.records
+            end = index.end
+            for line in scan(file, index.records + 2, end):
+                n = index.records + len(self.records) + 1
+                if line.entry is None or line.entry.n != n or not line.raw.endswith(b"\n"):
+                    return False
+                self.records.append(line.entry.record)
+                told.update(line.raw)
+                end += len(line.raw)
+        self._ends = {len(self.records): end}
+        self._digested = len(self.records), told
+        return end == size
 
     def _start(self, fd: int) -> None:
         line = encode(0, self.header)
@@ -247,6 +318,8 @@ class Journal:
             if self._fsync:
                 os.fsync(fd)
             self.records += kept  # the moment from which on the record is there
+            self._digested[1].update(line)
+            self._digested = len(self.records), self._digested[1]
         except BaseException as error:
             if len(self.records) == count:
                 with contextlib.suppress(OSError):  # else the next writing does it
@@ -296,12 +369,18 @@ def read_header(path: str | os.PathLike[str]) -> Record:
 # Reading
 
 
-def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes]:
-    """Return header and records, where they end, and the torn last line that may follow there."""
+def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes, Digest]:
+    """Return header and records, where they end, the torn line that may follow, and a digest."""
     records: list[Record] = []
-    end, tail = 0, b""
-    with os.fdopen(fd, "rb", closefd=False) as file:
-        lines = scan(file)
+    end, tail, digest = 0, b"", hashlib.sha256()
+    with os.fdopen(fd, "rb", closefd=False) as file, collection_put_off():
+        for several, block in leading_records(file):
+            if not records:
+                require_known_format(path, several[0])
+            records += several
+            digest.update(block)
+            end += len(block)
+        lines = scan(file, len(records) + 1, end)
         for line in lines:
             if not line.entry and _is_torn_tail(line, lines):
                 tail = line.raw
@@ -318,8 +397,19 @@ def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes]:
             if not records:
                 require_known_format(path, line.entry.record)
             records.append(line.entry.record)
+            digest.update(line.raw)
             end = line.offset + len(line.raw)
-    return records, end, tail
+    return records, end, tail, digest
+
+
+def _digest_of(file: BinaryIO, size: int) -> Digest:
+    """Return the digest of the first bytes."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while size and (block := file.read(min(size, 2**20))):
+        digest.update(block)
+        size -= len(block)
+    return digest
 
 
 def _holds_records(file: BinaryIO) -> bool:

@@ -4,8 +4,6 @@ import math
 import reprlib
 from typing import Any
 
-import numpy as np
-
 MISSING: Any = object()  # no value was passed: None is one, and means a failure
 
 
@@ -39,7 +37,13 @@ def checked_outcome(
             "tell needs a value or an error, got neither: pass the value, or error=... "
             "for a failed evaluation."
         )
-    if value is None or value is np.ma.masked:
+    if type(value) is float:
+        return (value, None) if math.isfinite(value) else (None, f"the value was {value}")
+    if value is None:
+        return None, "no value"
+    import numpy as np  # here: a command that tells a number does without
+
+    if value is np.ma.masked:
         return None, "no value"
     try:
         plain = value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value

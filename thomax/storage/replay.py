@@ -22,6 +22,8 @@ from thomax.storage.trial import State, Trial
 from thomax.support.types import Json, Params
 from thomax.support.user_warnings import warn
 
+_LARGEST = sys.float_info.max
+
 
 class History:
     """What the records of a search add up to, changed by records and nothing else.
@@ -72,10 +74,14 @@ class History:
         return trial
 
     def _apply(self, record: Record) -> Trial | None:
-        _require_sound(record)
+        trial = self._usual(record)
+        if trial is not None:
+            self.trials[trial.number] = trial
+            return trial
+        require_sound(record)
         match record:
             case {"all": _}:
-                for each in _together(record):
+                for each in together(record):
                     self._apply(each)
                 return None
             case {"enqueue": dict(params)}:
@@ -100,8 +106,28 @@ class History:
         self.trials[trial.number] = trial
         return trial
 
+    def _usual(self, record: Record) -> Trial | None:
+        """Return the trial of an ask or of a value told, which nearly all records are.
 
-def _together(record: Record) -> list[Record]:
+        They get by with the few checks that concern them; None for any other record.
+        """
+        match [*record.items()]:
+            case [("ask", number), ("params", params)]:
+                if type(number) is int and number >= 0 and type(params) is dict and not self.queue:
+                    return Trial(number, params)
+            case [("tell", number), ("value", value), ("error", None)]:
+                known = self.trials.get(number) if type(number) is int else None
+                if known is not None and type(value) is float and abs(value) <= _LARGEST:
+                    return Trial(known.number, known.params, value, "complete")
+        return None
+
+
+def together(record: Record) -> list[Record]:
+    """Return the records that one record of several holds.
+
+    Args:
+        record: A record with the key "all".
+    """
     records = record["all"]
     several = records if isinstance(records, list) else []
     found = [each for each in several if isinstance(each, dict) and "all" not in each]
@@ -112,8 +138,12 @@ def _together(record: Record) -> list[Record]:
     return found
 
 
-def _require_sound(record: Record) -> None:
-    """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it."""
+def require_sound(record: Record) -> None:
+    """Refuse what no optimiser writes: a checksum says that a line is whole, not who wrote it.
+
+    Args:
+        record: Any record.
+    """
     for name in ("ask", "tell", "add", "drop"):
         if type(number := record.get(name, 0)) is not int or number < 0:
             raise ValueError(
@@ -134,16 +164,14 @@ def _require_sound(record: Record) -> None:
 
 def _is_finite(value: Json) -> bool:
     return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
     )
 
 
 def _finished(trial: Trial, record: Record) -> Trial:
     """Return the trial with its result, and with the point that was evaluated instead, if any."""
     value, error, params = record["value"], record.get("error"), record.get("params", trial.params)
-    assert isinstance(value, int | float | None)  # `_require_sound` has seen to all three
+    assert isinstance(value, int | float | None)  # `require_sound` has seen to all three
     assert isinstance(error, str | None)
     assert isinstance(params, dict)
     state: State = "failed" if value is None else "complete"
