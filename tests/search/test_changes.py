@@ -3,6 +3,7 @@ import pytest
 from scores import bowl, linear
 
 from thomax import Bool, Categorical, Float, Int, Search, Space
+from thomax.model.evaluation import evaluator
 from thomax.search import changes
 from thomax.search.changes import has_many_changes, promised_changes
 from thomax.search.maximise import maximise
@@ -44,7 +45,7 @@ def test_numbers_choices_and_switches_are_moved_to_their_best(seed):
     space = Space(parameters | {f"c{i}": Categorical([*"abcd"]) for i in range(20)})
     target = space.sample(rng, 1)[0]
     starts = space.sample(rng, 3)[None]
-    end = promised_changes(bowl(target), space, starts)
+    end = promised_changes(evaluator(bowl(target)), space, starts)
     assert np.array_equal(end[0], np.repeat(target[None], 3, axis=0))
 
 
@@ -57,7 +58,7 @@ def test_what_comes_out_is_of_the_space_and_never_worse():
     )
     starts = space.sample(rng, 8).reshape(2, 4, -1)
     weights = rng.normal(size=(2, space.dimension))
-    end = promised_changes(linear(*weights), space, starts)
+    end = promised_changes(evaluator(linear(*weights)), space, starts)
     assert np.array_equal(space.snap(end.reshape(8, -1)), end.reshape(8, -1))
     assert space.satisfies(end.reshape(8, -1)).all()
     before, after = (np.einsum("brd,bd->br", x, weights) for x in (starts, end))

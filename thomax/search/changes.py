@@ -12,7 +12,7 @@ Notation:
 
 import numpy as np
 
-from thomax.model.draws import Score, evaluate_own, value_and_gradient
+from thomax.model.evaluation import Evaluator
 from thomax.space.space import Space
 
 MOST_CHANGES = 600  # levels of all discrete parameters that are tried one after the other
@@ -47,7 +47,7 @@ def _changes(levels: np.ndarray | None, columns: slice) -> int:
     return 0 if levels is None else len(levels)
 
 
-def promised_changes(score: Score, space: Space, x: np.ndarray) -> np.ndarray:
+def promised_changes(score: Evaluator, space: Space, x: np.ndarray) -> np.ndarray:
     """Change discrete parameters of each point, those of largest promise, while that pays.
 
     Args:
@@ -56,11 +56,11 @@ def promised_changes(score: Score, space: Space, x: np.ndarray) -> np.ndarray:
         x: Points of the space (B, R, d).
     """
     moves = _Moves(space)
-    values = evaluate_own(score, x.astype(np.float32))
+    values = score.own_values(x.astype(np.float32))
     failures = 0
     for iteration in range(_ITERATIONS):
         before = values
-        gradient = value_and_gradient(score, x.astype(np.float32))[1]
+        gradient = score.own_gradients(x.astype(np.float32))[1]
         target, gain = moves.promise(x, gradient, _STEPS[iteration % len(_STEPS)])
         alone, together = moves.alone(gain, _ALONE), moves.together(gain)
         x, values, _ = _best(score, moves, x, values, target, [*alone, *together])
@@ -83,7 +83,7 @@ def promised_changes(score: Score, space: Space, x: np.ndarray) -> np.ndarray:
 
 
 def _best(
-    score: Score,
+    score: Evaluator,
     moves: "_Moves",
     x: np.ndarray,
     values: np.ndarray,
@@ -94,7 +94,7 @@ def _best(
     """Return the best of x and its changes, its values, and the values of all changes."""
     options = moves.options(x, target, masks)
     flat = options.reshape(len(x), -1, x.shape[-1])
-    scores = evaluate_own(score, flat.astype(np.float32))
+    scores = score.own_values(flat.astype(np.float32))
     scores[~moves.space.satisfies(flat.reshape(-1, x.shape[-1])).reshape(scores.shape)] = -np.inf
     scores = scores.reshape(options.shape[:-1])
     best = scores.argmax(axis=-1)
