@@ -147,7 +147,8 @@ def test_a_setting_is_the_one_of_its_source(preset, name, expected):
 def test_the_table_has_every_setting_that_decides_what_a_preset_draws():
     """What it leaves out says how precisely or how fast something is computed, or is not read."""
     precision = {
-        "steps", "polish", "tolerance", "max_dense", "prior_width", "prior_features", "iterations",
+        "steps", "polish", "tolerance", "max_observations", "prior_width", "prior_features",
+        "iterations",
         "restarts", "restarts_per_draw", "rounds", "random_starts", "rounding", "max_enumerated",
     }  # fmt: skip
     unread = {"warp_targets", "scale_prior_std", "max_noise_std"}  # given noise, raw targets

@@ -54,7 +54,6 @@ def test_linear_draws_follow_the_posterior(perturb):
     eps = noise * rng.normal(size=(draws, 3)) if perturb else np.zeros((draws, 3))
     theta = train_linear(
         network, np.tile(theta0_prime, (draws, 1)), theta0, pad(x, 4), y + eps, noise**2,
-        max_dense=10,
     )  # fmt: skip
     with float64():
         J_new = np.asarray(jax.jacrev(lambda t: network.apply(t, new.astype(float)))(
@@ -407,3 +406,17 @@ def test_a_search_follows_what_a_model_takes_for_noise():
 def test_a_policy_that_is_a_function_is_its_own_model():
     policy = FunctionPolicy(lambda keys, data: None)
     assert belief_policy(policy, SQUARE) == policy
+
+
+def test_of_too_many_observations_the_best_and_a_spread_of_the_others_are_kept():
+    rng = np.random.default_rng(0)
+    data = Data(rng.uniform(-1, 1, (60, 2)), rng.normal(size=60))
+    policy = STOBNTSLinear(SMALL, noise_std=0.1, max_observations=20)
+    order = np.argsort(-data.y)
+    others = np.sort(order[10:])
+    kept = np.r_[order[:10], others[np.linspace(0, 49, 10).astype(int)]]
+    x = rng.uniform(-1, 1, (5, 2))
+    expected = policy(0, Data(data.x[kept], data.y[kept]))(x)
+    np.testing.assert_array_equal(policy(0, data)(x), expected)
+    everything = replace(policy, max_observations=60)(0, data)(x)
+    assert np.abs(everything - expected).max() > 0.01

@@ -43,7 +43,7 @@ def test_every_setting_is_checked_when_it_is_made(kind, name):
         (lambda: tx.STOBNTSLinear(network="mlp"), "needs network to be a network such as MLP"),
         (lambda: tx.STOBNTSLinear(tx.MLP), "needs network to be a network such as MLP"),
         (lambda: tx.STOBNTSLinear(prior_width=0), "prior_width to be a whole number >= 1, got 0"),
-        (lambda: tx.STOBNTSLinear(max_dense=-1), "max_dense to be a whole number >= 0, got -1"),
+        (lambda: tx.STOBNTSLinear(max_observations=1), "max_observations .* >= 2, got 1"),
         (lambda: tx.STOBNTSLinear(beta=math.inf), "beta > 0 or a function of n, got inf"),
         (lambda: tx.STOBNTS(steps=-1), "STOBNTS needs steps to be a whole number >= 0, got -1"),
         (lambda: tx.STOBNTS(steps=True), "steps to be a whole number >= 0, got True"),

@@ -61,6 +61,22 @@ class Data:
         kept = ~self.failed
         return self if kept.all() else Data(self.x[kept], self.y[kept], self.pending)
 
+    def best_and_spread(self, most: int) -> "Data":
+        """Return at most so many evaluations: the best, and as many spread over all the others.
+
+        A search needs to know well where values are good, and elsewhere that they are not.
+
+        Args:
+            most: How many to keep at most.
+        """
+        if len(self) <= most:
+            return self
+        best = np.argsort(-self.y, kind="stable")[: most // 2]
+        others = np.setdiff1d(np.arange(len(self)), best)
+        spread = others[np.linspace(0, len(others) - 1, most - len(best)).astype(int)]
+        kept = np.sort(np.concatenate([best, spread]))
+        return Data(self.x[kept], self.y[kept], self.pending)
+
     def in_canonical_order(self) -> "Data":
         """Return the same data with rows sorted: their order must not matter to a model.
 

@@ -11,7 +11,6 @@ Notation:
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
@@ -19,8 +18,6 @@ import scipy.linalg.lapack
 
 SMALLEST_VARIANCE = 1e-12  # under a square root, so that its derivative stays finite
 _JITTERS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative to the mean of the diagonal
-
-Multiply = Callable[[np.ndarray], np.ndarray]
 
 _SHORT_LENGTHS = (0.003, 0.01, 0.03, 0.1)  # edges of the cube
 _ROUNDING = 0.01  # of the noise: what still differs at the same point
@@ -75,41 +72,6 @@ class Factor:
     def log_determinant(self) -> float:
         """Return log det A."""
         return 2.0 * float(np.log(np.diag(self.lower)).sum())
-
-
-def conjugate_gradients(
-    multiply: Multiply, b: np.ndarray, tolerance: float = 1e-6, iterations: int = 1000
-) -> np.ndarray:
-    """Solve A a = b for many right-hand sides (..., n), when A is only known by products.
-
-    Args:
-        multiply: Returns A v for every row v of its argument.
-        b: The right-hand sides, (..., n).
-        tolerance: The norm of the residual, relative to the right-hand side, at which to stop.
-        iterations: The most iterations.
-    """
-    a = np.zeros_like(b, np.float64)
-    residual = np.array(b, np.float64)
-    direction = residual.copy()
-    square = _dot(residual, residual)
-    stop = tolerance**2 * square
-    for _ in range(iterations):
-        active = square > stop
-        if not active.any():
-            break
-        product = multiply(direction)
-        curvature = _dot(direction, product)
-        step = np.where(active, square / np.where(curvature > 0, curvature, np.inf), 0.0)
-        a += step[..., None] * direction
-        residual -= step[..., None] * product
-        new = _dot(residual, residual)
-        direction = residual + (new / np.maximum(square, 1e-300))[..., None] * direction
-        square = new
-    return a
-
-
-def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.einsum("...i,...i->...", u, v)
 
 
 def mean_and_covariance(

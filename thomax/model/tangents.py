@@ -18,13 +18,10 @@ from thomax.model.blas import side_by_side
 from thomax.model.by_hand import forward_pass, is_by_hand, layers_of
 from thomax.model.kernels import blocks_product, empirical_ntk
 from thomax.model.networks import Blocks, Network
-from thomax.model.posterior import Factor, conjugate_gradients
+from thomax.model.posterior import Factor
 from thomax.support.compilation import compiled
 from thomax.support.lazy_jax import jax
 from thomax.support.types import Array
-
-MAX_DENSE = 10_000  # points up to which K is formed unless the user says otherwise
-_SOME = 64  # rows of K that are looked at where it is too large to form
 
 
 def linearise(
@@ -112,8 +109,6 @@ class TangentSystem:
         v: The direction in parameter space of each network, (B, p).
         x: The points, padded with zero rows, (N, ...).
         n: The number of points that are no padding.
-        max_dense: The number of points up to which K is formed; more are solved by conjugate
-            gradients.
         precision: The type of K; float32 is enough, and faster, where a damping far above rounding
             is added.
     """
@@ -125,44 +120,28 @@ class TangentSystem:
         v: np.ndarray,
         x: np.ndarray,
         n: int,
-        max_dense: int,
         precision: DTypeLike = np.float64,
     ) -> None:
         self._network, self._theta, self._x, self._n = network, theta, x, n
-        self.kernels: list[np.ndarray] | None = None
         self._layers: Blocks | None = None
-        if n <= max_dense:
-            output, tangent, blocks = _expand(network, theta, v, x)
-            if blocks is not None:
-                self._layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
-            self.kernels = self._kernels(precision)
-        else:
-            output, tangent = linearise(network, theta, v, x)
+        output, tangent, blocks = _expand(network, theta, v, x)
+        if blocks is not None:
+            self._layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
+        self.kernels = self._kernels(precision)
         self.output, self.tangent = (
             np.asarray(z)[:, :n].astype(np.float64) for z in (output, tangent)
         )
 
     def mean_variance(self) -> np.ndarray:
-        """Return the mean of the diagonal of K, for every network (B,), or that of some rows.
-
-        The diagonal varies little, so some rows show its scale where K is too large to form.
-        """
-        kernels = self.kernels
-        if kernels is None:
-            some = self._x[np.linspace(0, self._n - 1, _SOME).astype(int)]
-            kernels = [empirical_ntk(self._network, theta, some) for theta in self._theta]
-        return np.array([np.trace(K) / len(K) for K in kernels])
+        """Return the mean of the diagonal of K, for every network (B,)."""
+        return np.array([np.trace(K) / len(K) for K in self.kernels])
 
     def solver(self, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once if dense.
+        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once.
 
         Args:
             ridge: What is added to the diagonal of K, (B,).
         """
-        if self.kernels is None:
-            return lambda b: conjugate_gradients(
-                lambda v: self._multiply(v) + ridge[:, None] * v, b
-            )
         factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
@@ -213,10 +192,6 @@ class TangentSystem:
             return blocks_product(rows, rows, precision)
 
         return side_by_side(kernel, range(len(self._theta)), n)
-
-    def _multiply(self, v: np.ndarray) -> np.ndarray:
-        """Return J J^T v on the n real rows: one VJP and one JVP."""
-        return self.push(self.pull(v)).astype(np.float64)
 
     def _padded(self, a: np.ndarray) -> np.ndarray:
         full = np.zeros((len(a), len(self._x)), np.float32)

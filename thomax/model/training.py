@@ -29,7 +29,7 @@ import numpy as np
 from thomax.model.by_hand import Forward, forward_pass, is_by_hand
 from thomax.model.lbfgs import InverseHessian, minimise
 from thomax.model.networks import MLP, Network
-from thomax.model.tangents import MAX_DENSE, TangentSystem, pull
+from thomax.model.tangents import TangentSystem
 from thomax.support.compilation import compiled
 from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.types import Array
@@ -94,17 +94,14 @@ class Problem:
         """Count the points that are no padding."""
         return int(self.weights.sum())
 
-    def linearised(self, theta: np.ndarray, max_dense: int) -> TangentSystem:
+    def linearised(self, theta: np.ndarray) -> TangentSystem:
         """Return f and J at theta, and J (theta - theta0).
 
         Args:
             theta: The parameters at which each network is linearised, (B, p).
-            max_dense: The number of points up to which kernel matrices are formed.
         """
         v = theta - self.theta0
-        return TangentSystem(
-            self.network, theta, v, self.x, self.n, max_dense, precision=np.float32
-        )
+        return TangentSystem(self.network, theta, v, self.x, self.n, precision=np.float32)
 
     def loss(self, theta: np.ndarray) -> np.ndarray:
         """Return the losses (B,).
@@ -190,8 +187,6 @@ def train_linear(
     x: np.ndarray,
     targets: np.ndarray,
     s2: float,
-    *,
-    max_dense: int,
 ) -> np.ndarray:
     """Minimise |y - J theta|^2 + s2 |theta - theta0|^2, J at theta0', for targets (B, n).
 
@@ -207,12 +202,11 @@ def train_linear(
         x: The points, padded with zero rows, (N, ...).
         targets: The targets of the n points that are no padding, (B, n).
         s2: The noise variance.
-        max_dense: The number of points up to which kernel matrices are formed.
     """
     n = targets.shape[1]
-    system = TangentSystem(network, theta0_prime, theta0, x, n, max_dense)
+    system = TangentSystem(network, theta0_prime, theta0, x, n)
     a = system.solver(np.full(len(theta0), s2))(targets - system.tangent)
-    return theta0 + np.asarray(pull(network, theta0_prime, _padded(a, len(x)), x))
+    return theta0 + system.pull(a)
 
 
 def train(
@@ -221,7 +215,6 @@ def train(
     steps: int,
     polish: int,
     tolerance: float,
-    max_dense: int = MAX_DENSE,
 ) -> tuple[np.ndarray, Certificate]:
     """Minimise the loss; return the parameters (B, p) and how far the loss may still fall.
 
@@ -233,32 +226,28 @@ def train(
         steps: The most steps of Gauss-Newton.
         polish: The most iterations of limited-memory BFGS after them.
         tolerance: The share of the loss that is left to gain when training stops.
-        max_dense: The number of points up to which kernel matrices are formed.
     """
-    theta, used = gauss_newton(problem, steps=steps, max_dense=max_dense)
-    models = _Models(problem, tolerance, max_dense)
+    theta, used = gauss_newton(problem, steps=steps)
+    models = _Models(problem, tolerance)
     found = minimise(
         problem.loss_and_gradient, theta, iterations=polish, model=models, renewal=_RENEWAL
     )
     iterations = np.full(len(theta), used + found.iterations)
     if np.array_equal(models.theta, found.x):  # no need to linearise them once more
         return found.x, Certificate(found.value, _share(models.left, found.value), iterations)
-    return found.x, certify(problem, found.x, iterations, max_dense=max_dense)
+    return found.x, certify(problem, found.x, iterations)
 
 
-def certify(
-    problem: Problem, theta: np.ndarray, iterations: np.ndarray, *, max_dense: int = MAX_DENSE
-) -> Certificate:
+def certify(problem: Problem, theta: np.ndarray, iterations: np.ndarray) -> Certificate:
     """Return the loss at theta and how far it may still fall.
 
     Args:
         problem: The loss that was minimised.
         theta: The parameters of every network, (B, p).
         iterations: How many iterations it took, (B,).
-        max_dense: The number of points up to which kernel matrices are formed.
     """
     loss = problem.loss(theta)
-    left = _decrease(problem, problem.linearised(theta, max_dense), loss)
+    left = _decrease(problem, problem.linearised(theta), loss)
     return Certificate(loss, _share(left, loss), iterations)
 
 
@@ -279,8 +268,8 @@ class _Models:
     `theta` is where the last model was made, `left` how far the losses lie above its minimum.
     """
 
-    def __init__(self, problem: Problem, tolerance: float, max_dense: int) -> None:
-        self._problem, self._tolerance, self._max_dense = problem, tolerance, max_dense
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self._problem, self._tolerance = problem, tolerance
         self.theta = self.left = np.zeros(0)
         self._start = problem.loss(problem.theta0)
         self._losses = [np.full(len(self._start), np.inf)] * _WINDOW
@@ -288,7 +277,7 @@ class _Models:
 
     def __call__(self, theta: np.ndarray, loss: np.ndarray) -> tuple[InverseHessian, np.ndarray]:
         """Return v -> (J^T J + rho I)^-1 v / 2 at theta, and which networks are done."""
-        system = self._problem.linearised(theta, self._max_dense)
+        system = self._problem.linearised(theta)
         less = np.maximum(self._damping / 3, _POLISH_DAMPING)
         more = np.minimum(self._damping * 6, 2 * _LARGEST_DAMPING)
         self._damping = np.where(loss < self._losses[-1], less, more)
@@ -308,14 +297,13 @@ class _Models:
 
 
 def gauss_newton(
-    problem: Problem, *, steps: int, max_dense: int, first_damping: float = _FIRST_DAMPING
+    problem: Problem, *, steps: int, first_damping: float = _FIRST_DAMPING
 ) -> tuple[np.ndarray, int]:
     """Take damped Gauss-Newton steps while they gain much; the loss never increases.
 
     Args:
         problem: The loss to minimise.
         steps: The most steps.
-        max_dense: The number of points up to which kernel matrices are formed.
         first_damping: The damping of the first step, relative to the mean diagonal of K.
 
     Returns:
@@ -323,7 +311,7 @@ def gauss_newton(
     """
     theta = problem.theta0
     loss = problem.loss(theta)
-    system = problem.linearised(theta, max_dense)
+    system = problem.linearised(theta)
     scale = system.mean_variance()
     damping = first_damping * scale
     # A network that stalls rests while others go on: no draw depends on the rest of its batch.
@@ -344,7 +332,7 @@ def gauss_newton(
         if not active.any():
             return theta, step
         if better.any() and step < steps:
-            system = problem.linearised(theta, max_dense)
+            system = problem.linearised(theta)
     return theta, steps
 
 
@@ -380,12 +368,6 @@ def damped_step(
 
 def _squares(rows: np.ndarray) -> np.ndarray:
     return np.einsum("bp,bp->b", rows, rows, dtype=np.float64)
-
-
-def _padded(a: np.ndarray, size: int) -> np.ndarray:
-    full = np.zeros((*a.shape[:-1], size), np.float32)
-    full[..., : a.shape[-1]] = a
-    return full
 
 
 @compiled(static_argnums=(0, 1))

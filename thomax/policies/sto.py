@@ -34,7 +34,7 @@ from thomax.model.prior import (
     default_prior,
     fit_prior,
 )
-from thomax.model.tangents import MAX_DENSE, push
+from thomax.model.tangents import push
 from thomax.model.training import Certificate, Problem, certify, train, train_linear
 from thomax.model.uncertainty import EmpiricalNTK, PriorKernel
 from thomax.policies.base import Policy
@@ -68,7 +68,7 @@ class _SampleThenOptimise(Policy):
     warp_targets: bool = True
     scale_prior_std: float = 0.25
     max_noise_std: float = 0.1
-    max_dense: int = MAX_DENSE
+    max_observations: int = 2000
     prior_width: int = 1024
     descent: tuple[int, float] | None = None
     bias_penalty: float = 1.0
@@ -142,7 +142,7 @@ class _SampleThenOptimise(Policy):
 
     def _prepared(self, data: Data) -> PreparedData[Prior]:
         return PreparedData.of(
-            data,
+            data.successes().best_and_spread(self.max_observations),
             self._chosen_prior,
             standardise=self.standardise,
             warp=self.warp_targets,
@@ -200,7 +200,8 @@ class STOBNTSLinear(_SampleThenOptimise):
             the common scale; 0 gives all dimensions the same.
         max_noise_std: The most noise that the evidence may choose, in units of the function's
             amplitude.
-        max_dense: Points up to which kernel matrices are formed; more are solved iteratively.
+        max_observations: How many observations draws are conditioned on at most; of more, the
+            best half of this number and as many spread over the others.
         prior_width: Width of the networks that prior draws are taken from at infinite width.
         descent: Stop where this number of gradient steps with this learning rate ends, in the
             standard parameterisation, on half the mean of squares, as the released code does.
@@ -233,7 +234,7 @@ class STOBNTSLinear(_SampleThenOptimise):
                 rate=rate,
             )
         elif known.n:  # Algorithm 2, line 6, in closed form
-            theta = train_linear(*problem, known.s2, max_dense=self.max_dense)
+            theta = train_linear(*problem, known.s2)
         return LinearDraw(
             **known.units(len(keys)), network=self.network, theta=theta,
             theta0_prime=theta0_prime, beta=known.gains(len(keys)),
@@ -264,7 +265,8 @@ class STOBNTS(_SampleThenOptimise):
             the common scale; 0 gives all dimensions the same.
         max_noise_std: The most noise that the evidence may choose, in units of the function's
             amplitude.
-        max_dense: Points up to which kernel matrices are formed; more are solved iteratively.
+        max_observations: How many observations draws are conditioned on at most; of more, the
+            best half of this number and as many spread over the others.
         prior_width: Width of the networks that prior draws are taken from at infinite width.
         descent: Stop where this number of gradient steps with this learning rate ends, in the
             standard parameterisation, on half the mean of squares, as the released code does.
@@ -320,7 +322,6 @@ class STOBNTS(_SampleThenOptimise):
                 steps=self.steps,
                 polish=self.polish,
                 tolerance=self.tolerance,
-                max_dense=self.max_dense,
             )
         steps, rate = self.descent
         theta = descend(
@@ -329,7 +330,7 @@ class STOBNTS(_SampleThenOptimise):
             penalty=self._penalty(problem.x, problem.s2 / problem.n), steps=steps, rate=rate,
         )  # fmt: skip
         iterations = np.full(len(theta), steps)
-        return theta, certify(problem, theta, iterations, max_dense=self.max_dense)
+        return theta, certify(problem, theta, iterations)
 
 
 def _untrained(count: int) -> Certificate:
@@ -342,7 +343,7 @@ def _check(policy: _SampleThenOptimise) -> None:
     check(
         policy, network=NETWORK, noise_std=POSITIVE.or_none(), beta=POSITIVE.or_function(),
         scale_prior_std=at_least(0), max_noise_std=at_least(SMALLEST_MAX_NOISE_STD),
-        max_dense=whole(0), prior_width=whole(1), inputs=INPUTS,
+        max_observations=whole(2), prior_width=whole(1), inputs=INPUTS,
         descent=DESCENT, bias_penalty=at_least(0), **flags,
     )  # fmt: skip
     if policy.bias_penalty != 1 and not (policy.descent and isinstance(policy.network, MLP | CNN)):
