@@ -22,7 +22,7 @@ from thomax.initial_design import (
     quasi_random_point,
     stage_length,
 )
-from thomax.model import draws
+from thomax.model import evaluation
 
 SQUARE = Space({"x": Float(0, 1), "y": Float(0, 1)})
 SMALL = Space({"c": Categorical(["a", "b", "c"]), "n": Int(1, 4, when={"c": ["a", "b"]})})
@@ -295,10 +295,10 @@ def test_a_point_depends_on_the_points_before_and_on_nothing_else():
 
 
 def test_a_growing_stage_compiles_few_sizes():
-    before, points = draws._own_gradients._cache_size(), []
+    before, points = evaluation._own_gradients._cache_size(), []
     for _ in range(12):
         points.append(next_uncertain(SQUARE, points))
-    assert draws._own_gradients._cache_size() - before <= 1
+    assert evaluation._own_gradients._cache_size() - before <= 1
 
 
 @pytest.mark.parametrize(("batch", "C"), [(1, 1.0), (2, 0.3), (4, 2.0)])

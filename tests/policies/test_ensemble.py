@@ -105,13 +105,13 @@ def test_a_large_ensemble_is_trained_in_groups_that_change_nothing(monkeypatch):
 
 
 def test_growing_data_compiles_once_a_size():
-    policy = DeepEnsemble(MLP(1, 4, "erf"), steps=2, polish=1)
-    pieces = [tangents._expand, training._losses, training._loss_and_gradient]
+    policy = DeepEnsemble(CNN(width=2, activation="erf"), steps=2, polish=1)
+    pieces = [tangents._expand_compiled, training._losses, training._loss_and_gradient]
     before = [piece._cache_size() for piece in pieces]
-    data = toy(20)
+    images = np.random.default_rng(0).normal(size=(20, 3, 3, 1))
     for n in range(1, 21):
-        policy(n, Data(data.x[:n], data.y[:n]))
-    sizes = len({padded_size(n) for n in range(1, 21)})
+        policy(n, Data(images[:n], images[:n].sum((1, 2, 3))))
+    sizes = len({padded_size(n, (3, 3, 1)) for n in range(1, 21)})
     for piece, old in zip(pieces, before, strict=True):
         assert 0 < piece._cache_size() - old <= sizes
 

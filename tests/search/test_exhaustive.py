@@ -21,6 +21,7 @@ from scores import (
 )
 
 from thomax import Categorical, Int, Optimizer, Pool, Random, Search, Space
+from thomax.model.evaluation import CompiledEvaluator
 from thomax.search import exhaustive
 from thomax.search.maximise import maximise
 
@@ -101,15 +102,13 @@ def test_a_batch_is_the_same_however_its_draws_are_grouped(monkeypatch):
 
 def test_few_draws_are_evaluated_at_once(monkeypatch):
     """Memory does not grow with the batch."""
-    sizes = []
+    sizes, evaluate_all = [], CompiledEvaluator.values
 
-    def evaluate(score, x):
-        sizes.append(len(score.centre))
-        return evaluate_all(score, x)
+    def values(self, x):
+        sizes.append(self.count)
+        return evaluate_all(self, x)
 
-    evaluate_all = exhaustive.evaluate
-    monkeypatch.setattr("thomax.search.exhaustive.evaluate", evaluate)
-    monkeypatch.setattr("thomax.search.multistart.evaluate", evaluate)
+    monkeypatch.setattr(CompiledEvaluator, "values", values)
     for space in (CUBE, Pool(rng(3).normal(size=(50, 6)))):
         maximise(rng(), bowl(*[INSIDE] * 40), space, search=QUICK)
     assert {*sizes} == {13, 14}  # some draws have the same maximum, and look again

@@ -120,7 +120,7 @@ def test_functions_of_the_user_are_not_kept_in_our_cache(monkeypatch, tmp_path):
 
     before = settings()
     space = tx.Space({"x": tx.Float(-1, 1)}, constraint=constraint)
-    optimizer = tx.Optimizer(space, tx.STOBNTSLinear(tx.MLP(1, 7)), seed=0, initial=1)
+    optimizer = tx.Optimizer(space, tx.GPTS(features=14), seed=0, initial=1)
     optimizer.tell(optimizer.ask(), 1.0)
     optimizer.ask()
     kept = [p.name for p in tmp_path.iterdir()]

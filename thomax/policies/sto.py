@@ -279,7 +279,7 @@ class STOBNTS(_SampleThenOptimise):
 
     Examples:
         >>> data = Data(np.array([[-0.5], [0.5]]), np.array([0.0, 1.0]))
-        >>> draw = STOBNTS(MLP(width=64))(0, data)
+        >>> draw = STOBNTS(MLP(width=64, activation="erf"))(0, data)
         >>> bool(draw.certificate.decrease[0] < 0.05)
         True
     """
