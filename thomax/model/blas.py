@@ -62,8 +62,20 @@ def side_by_side(
         items: The arguments, one for each call.
         rows: How many rows the matrices have that the function works on.
     """
+    if not _SMALL <= rows < _LARGE:
+        return [function(item) for item in items]
+    return in_threads(function, items)
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Apply a function to each item, in as many threads as there are cores.
+
+    Args:
+        function: What is applied to each item, a millisecond of NumPy or more.
+        items: The arguments, one for each call.
+    """
     threads = min(_cores(), len(items))
-    if threads < 2 or not _SMALL <= rows < _LARGE:
+    if threads < 2:
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as executor:
         return list(executor.map(function, items))

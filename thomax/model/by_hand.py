@@ -14,11 +14,13 @@ Notation (leading axes of all arrays are B networks; l counts layers):
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
+from thomax.model.blas import in_threads, small_matrices
 from thomax.model.evaluation import Evaluator
 from thomax.model.networks import MLP, Blocks, Network
 from thomax.model.prior import UnitCube
@@ -53,7 +55,8 @@ _ERF = np.array(
      1.58960772e-7], np.float32
 )  # fmt: skip
 _ERF_END = np.float32(3.8**2)
-_PIECE = 256  # points evaluated at once
+_PIECE = 96  # points evaluated at once: arrays of 100 kB
+_MANY = 32  # pieces: fewer are not worth threads
 _ROOT = 2 / math.sqrt(math.pi)
 
 
@@ -283,12 +286,11 @@ class MLPEvaluator(Evaluator):
     def values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of all draws at the same points."""
         x = self._in_unit_cube(x, 2).reshape(len(x), -1)
-        return self._in_pieces([x[i : i + _PIECE] for i in range(0, len(x), _PIECE)])
+        return self._in_pieces([x] * self.count)
 
     def own_values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of each draw at its own points."""
-        x = self._in_unit_cube(x, 3).reshape(*x.shape[:2], -1)
-        return self._in_pieces([x[:, i : i + _PIECE] for i in range(0, x.shape[1], _PIECE)])
+        return self._in_pieces([*self._in_unit_cube(x, 3).reshape(*x.shape[:2], -1)])
 
     def own_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return values and gradients of each draw at its own points."""
@@ -328,17 +330,18 @@ class MLPEvaluator(Evaluator):
         seen_there = isinstance(self.lifting, UnitCube) and x.ndim == axes
         return (x + 1) * np.float32(0.5) if seen_there else x
 
-    def _in_pieces(self, pieces: list[np.ndarray]) -> np.ndarray:
-        """Evaluate so few points at a time that what is between stays in the cache."""
-        found = [self._piece(piece) for piece in pieces]
-        return np.concatenate(found, axis=1) if found else np.zeros((self.count, 0))
+    def _in_pieces(self, points: list[np.ndarray]) -> np.ndarray:
+        """Evaluate one draw at a time, at so few points that what is between stays in the cache.
 
-    def _piece(self, x: np.ndarray) -> np.ndarray:
-        z = self._lifted(x)[0]
-        found = Forward.of(self.network, self.base, z).tangents(self.direction)[-1]
-        if self.trained is not None:
-            found += Forward.of(self.network, self.trained, z).signals[-1]
-        return np.asarray(self.beta[:, None] * found[..., 0], np.float64)
+        Arrays of a megabyte would cost as much to get from the system as to fill.
+        """
+        draws = [self.part(slice(i, i + 1)) for i in range(self.count)]
+        pieces = [(draw, x[i : i + _PIECE]) for draw, x in zip(draws, points, strict=True)
+                  for i in range(0, len(x), _PIECE)]  # fmt: skip
+        many = len(pieces) >= _MANY
+        with small_matrices(_PIECE) if many else nullcontext():
+            found = in_threads(_values, pieces) if many else [_values(p) for p in pieces]
+        return np.concatenate([*found, np.empty(0)]).reshape(self.count, -1)
 
     def _lifted(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return points as the networks see them, what multiplied them, and the last divisor."""
@@ -353,6 +356,16 @@ class MLPEvaluator(Evaluator):
         length /= np.float32(math.sqrt(d + 1))
         z /= length
         return z, scales, length
+
+
+def _values(piece: tuple[MLPEvaluator, np.ndarray]) -> np.ndarray:
+    """Evaluate a single draw at a few points."""
+    draw, x = piece
+    z = draw._lifted(x)[0]
+    found = Forward.of(draw.network, draw.base, z).tangents(draw.direction)[-1]
+    if draw.trained is not None:
+        found += Forward.of(draw.network, draw.trained, z).signals[-1]
+    return np.asarray(draw.beta * found[0, :, 0], np.float64)
 
 
 def _erf(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -119,20 +119,26 @@ class NTK:
         Args:
             cosines: The cosines of the angles, of any shape.
         """
-        dual, bend = _DUALS[self.activation], _BENDS[self.activation]
+        dual = _SPHERE_DUALS[self.activation]
         w2, b2 = float(self.w_std) ** 2, float(self.b_std) ** 2
-        variance = np.array(w2 + b2)
+        variance = w2 + b2
         sigma, slope = w2 * cosines + b2, np.full_like(cosines, w2)
         theta, theta_slope = sigma, slope
         for _ in range(self.depth):
-            covariance, derivative = map(np.asarray, dual(sigma, variance, variance))
-            grown = w2 * derivative
-            bent = w2 * bend(sigma, variance, derivative) * slope
-            slope = grown * slope
-            theta_slope = slope + bent * theta + grown * theta_slope
-            sigma = w2 * covariance + b2
-            theta = sigma + grown * theta
-            variance = np.asarray(w2 * dual(variance, variance, variance)[0] + b2)
+            covariance, derivative, bend = dual(sigma, variance)
+            variance = w2 * float(dual(np.array([variance]), variance)[0][0]) + b2
+            derivative *= w2
+            bend *= w2
+            bend *= slope
+            bend *= theta
+            slope = derivative * slope
+            theta_slope = derivative * theta_slope
+            theta_slope += slope
+            theta_slope += bend
+            covariance *= w2
+            covariance += b2
+            sigma, theta = covariance, derivative * theta
+            theta += sigma
         return theta, theta_slope
 
     def _first(self, inner: Array, d: int) -> Array:
@@ -179,24 +185,45 @@ _DUALS: dict[str, Callable[[Array, Array, Array], tuple[Array, Array]]] = {
 }
 
 
-def _relu_bend(sigma: np.ndarray, variance: np.ndarray, _: np.ndarray) -> np.ndarray:
-    """Return the slope of E[phi' phi'] with respect to Sigma; zero where it is infinite."""
-    square = np.maximum(variance**2 - sigma**2, 0.0)
-    return np.where(square > 0, 1 / (2 * np.pi * np.sqrt(np.where(square > 0, square, 1.0))), 0.0)
+def _relu_on_sphere(
+    sigma: np.ndarray, variance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `_relu_dual` of equal variances and the slope of E[phi' phi'] by Sigma.
 
-
-def _erf_bend(sigma: np.ndarray, variance: np.ndarray, derivative: np.ndarray) -> np.ndarray:
-    """Return the slope of E[phi' phi'] with respect to Sigma: its cube, times a multiple of Sigma.
-
-    With q = (1 + 2 variance)^2 - 4 Sigma^2 the derivative is (4 / pi) q^(-1/2).
+    The slope is infinite where points coincide, and zero is returned.
     """
-    return np.asarray((np.pi**2 / 4) * sigma * derivative * derivative * derivative)
+    covariance, derivative = _relu_dual(sigma, np.array(variance), np.array(variance))
+    square = variance**2 - sigma**2
+    root = np.sqrt(np.where(square > 0, square, np.inf))
+    return np.array(covariance), np.array(derivative), 1 / (2 * np.pi * root)
 
 
-_BENDS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
-    "relu": _relu_bend,
-    "erf": _erf_bend,
-}
+def _erf_on_sphere(
+    sigma: np.ndarray, variance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `_erf_dual` of equal variances and the slope of E[phi' phi'] by Sigma.
+
+    With q = (1 + 2 variance)^2 - 4 Sigma^2 they are (4 / pi) q^(-1/2) and
+    (16 / pi) Sigma q^(-3/2).
+    """
+    top = 1 + 2 * variance
+    covariance = np.arcsin(sigma * (2 / top))
+    covariance *= 2 / np.pi
+    derivative = sigma * sigma
+    derivative *= -4
+    derivative += top**2
+    np.sqrt(derivative, out=derivative)
+    np.divide(4 / np.pi, derivative, out=derivative)
+    bend = derivative * derivative
+    bend *= derivative
+    bend *= sigma
+    bend *= np.pi**2 / 4
+    return covariance, derivative, bend
+
+
+_SPHERE_DUALS: dict[
+    str, Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray, np.ndarray]]
+] = {"relu": _relu_on_sphere, "erf": _erf_on_sphere}
 
 
 def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
