@@ -106,6 +106,12 @@ def shown(row):
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a minute, small sizes, no targets")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=[*FULL],
+        help="measure these only, and keep the other results",
+    )
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -114,7 +120,12 @@ def main():
         return
     plan = QUICK if arguments.quick else FULL
     found = {part: [] for part in plan}
+    if arguments.parts and not arguments.quick:
+        before = json.loads((RESULTS / "scale.json").read_text())
+        found |= {part: before.get(part, []) for part in plan if part not in arguments.parts}
     for part, rows in plan.items():
+        if arguments.parts and part not in arguments.parts:
+            continue
         for settings in rows:
             found[part].append(in_child(part, settings))
             print(f"{part:>8}  {shown(found[part][-1])}", flush=True)

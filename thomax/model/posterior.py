@@ -39,13 +39,11 @@ class Factor:
         diagonal = np.diag_indices(len(K))
         scale = float(np.mean(K[diagonal])) if len(K) else 1.0
         for jitter in _JITTERS:
-            # K is symmetric: its transpose is in LAPACK's order, which is not copied again.
-            A = np.array(K.T, np.float64)
+            A = np.array(K, np.float64)
             A[diagonal] += noise_variance + jitter * scale
             try:
-                self.lower = scipy.linalg.cholesky(
-                    A, lower=True, overwrite_a=True, check_finite=False
-                )
+                # NumPy's, which other threads can run beside; SciPy's holds Python's lock.
+                self.lower = np.linalg.cholesky(A)
                 return
             except np.linalg.LinAlgError:
                 continue
@@ -57,7 +55,8 @@ class Factor:
         Args:
             b: The right-hand sides, (n,) or (n, N).
         """
-        return np.asarray(scipy.linalg.cho_solve((self.lower, True), b, check_finite=False))
+        # The transpose is in LAPACK's order: it is not copied.
+        return np.asarray(scipy.linalg.cho_solve((self.lower.T, False), b, check_finite=False))
 
     def half_solve(self, b: np.ndarray) -> np.ndarray:
         """Return L^-1 b, whose columns have the squared norms b^T A^-1 b.
@@ -66,7 +65,7 @@ class Factor:
             b: The right-hand sides, (n,) or (n, N).
         """
         return np.asarray(
-            scipy.linalg.solve_triangular(self.lower, b, lower=True, check_finite=False)
+            scipy.linalg.solve_triangular(self.lower.T, b, trans="T", check_finite=False)
         )
 
     def log_determinant(self) -> float:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thomax.model.blas import in_threads
 from thomax.model.by_hand import Forward, forward_pass, is_by_hand
 from thomax.model.lbfgs import InverseHessian, minimise
 from thomax.model.networks import MLP, Network
@@ -203,10 +204,16 @@ def train_linear(
         targets: The targets of the n points that are no padding, (B, n).
         s2: The noise variance.
     """
-    n = targets.shape[1]
-    system = TangentSystem(network, theta0_prime, theta0, x, n)
-    a = system.solver(np.full(len(theta0), s2))(targets - system.tangent)
-    return theta0 + system.pull(a)
+
+    def moved(which: slice) -> np.ndarray:
+        system = TangentSystem(network, theta0_prime[which], theta0[which], x, targets.shape[1])
+        a = system.solver(np.full(len(theta0[which]), s2))(targets[which] - system.tangent)
+        return system.pull(a)
+
+    if not is_by_hand(network):
+        return theta0 + moved(slice(None))
+    alone = [slice(i, i + 1) for i in range(len(theta0))]  # NumPy lets threads work side by side
+    return theta0 + np.concatenate(in_threads(moved, alone))
 
 
 def train(
