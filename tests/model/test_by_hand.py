@@ -10,6 +10,7 @@ from thomax import MLP, STOBNTS, Data, STOBNTSLinear, make_keys
 from thomax.model import evaluation
 from thomax.model.by_hand import Forward, MLPEvaluator, _erf, is_by_hand, layers_of
 from thomax.model.evaluation import evaluate, evaluator
+from thomax.model.failures import avoid_failures
 from thomax.model.kernels import blocks_product, empirical_ntk, float64
 
 D, N, B = 3, 7, 2
@@ -131,3 +132,25 @@ def test_networks_of_other_kinds_are_left_to_jax():
     data = Data(np.zeros((1, D)), np.zeros(1))
     draws = STOBNTSLinear(MLP(width=np.inf))(make_keys(0, 1), data)
     assert isinstance(evaluator(draws), evaluation.CompiledEvaluator)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2, 1)])
+def test_no_points_have_no_values(shape):
+    data = Data(np.zeros((2, *shape)), np.arange(2.0))
+    draws = STOBNTSLinear(MLP(1, 8))(make_keys(0, 2), data)
+    assert draws(np.zeros((0, *shape))).shape == (2, 0)
+    score = avoid_failures(draws, make_keys(0, 1)[0], Data(data.x, np.array([1.0, np.nan])))
+    for each in (evaluator(draws), score):
+        assert each.values(np.zeros((0, *shape), np.float32)).shape == (2, 0)
+        assert each.own_values(np.zeros((2, 0, *shape), np.float32)).shape == (2, 0)
+
+
+def test_draws_of_jax_arrays_are_evaluated_as_those_of_numpy():
+    rng = np.random.default_rng(3)
+    data = Data(rng.uniform(-1, 1, (8, D)), rng.normal(size=8))
+    x = rng.uniform(-1, 1, (5, D))
+    for policy in (STOBNTSLinear(MLP(1, 16)), STOBNTS(MLP(1, 16), inputs="unit_cube")):
+        draws = policy(make_keys(0, 2), data)
+        with float64():
+            same = jax.tree.map(jnp.asarray, draws)
+        np.testing.assert_array_equal(same(x), draws(x))

@@ -115,6 +115,17 @@ def test_a_network_that_diverges_keeps_its_start():
     weights = np.full(N, 1 / N, np.float32)
     found = descend(*args, weights, penalty=penalty(), steps=100, rate=1e6)
     np.testing.assert_array_equal(found, theta)
+    found = descend_linear(
+        NETWORK,
+        theta,
+        theta,
+        x.astype(np.float32),
+        y[None],
+        penalty=penalty(),
+        steps=1000,
+        rate=1e6,
+    )
+    np.testing.assert_array_equal(found, theta)
 
 
 def test_biases_without_scale_stay_where_they_are():

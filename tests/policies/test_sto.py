@@ -221,7 +221,7 @@ def test_order_of_rows_does_not_matter(policy):
 def test_padding_does_not_matter(policy, monkeypatch):
     data, x = toy(9), toy(20, seed=6).x
     padded = policy(1, data)(x)
-    monkeypatch.setattr("thomax.policies.sto.padded_size", lambda n, shape: max(n, 1))
+    monkeypatch.setattr("thomax.policies.prepared.padded_size", lambda n, shape: max(n, 1))
     np.testing.assert_allclose(policy(1, data)(x), padded, rtol=1e-3, atol=1e-3)
 
 
@@ -417,3 +417,17 @@ def test_of_too_many_observations_the_best_and_a_spread_of_the_others_are_kept()
     np.testing.assert_array_equal(policy(0, data)(x), expected)
     everything = replace(policy, max_observations=60)(0, data)(x)
     assert np.abs(everything - expected).max() > 0.01
+
+
+@pytest.mark.parametrize("width", [32, np.inf])
+def test_a_schedule_of_beta_counts_the_observations_that_are_left_out(width):
+    rng = np.random.default_rng(1)
+    data = Data(rng.uniform(-1, 1, (60, 2)), rng.normal(size=60))
+    counts = []
+    policy = STOBNTSLinear(
+        MLP(width=width), noise_std=0.1, max_observations=20, prior_width=32,
+        beta=lambda n: counts.append(n) or 1.0,
+    )  # fmt: skip
+    policy(0, data)
+    policy(0, Data(data.x, np.where(np.arange(60) < 50, data.y, np.nan)))
+    assert counts == [60, 50]

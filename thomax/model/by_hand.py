@@ -263,7 +263,7 @@ class MLPEvaluator(Evaluator):
         direction: np.ndarray,
         trained: np.ndarray | None = None,
     ) -> "MLPEvaluator":
-        """Prepare draws that are given by flat vectors of parameters.
+        """Prepare draws that are given by flat vectors of parameters, of NumPy or of JAX.
 
         Args:
             network: The shape and the scales of the networks.
@@ -274,9 +274,14 @@ class MLPEvaluator(Evaluator):
             trained: The parameters of networks that are added, (B, p), or None.
         """
         d = network.inputs(base.shape[1])
-        last = None if trained is None else layers_of(network, trained, d)
-        ends = layers_of(network, base, d), layers_of(network, direction, d)
-        return cls(network, lifting, beta, *ends, last)
+
+        def layers(theta: np.ndarray) -> list[Layer]:
+            return layers_of(network, np.asarray(theta), d)
+
+        if lifting is not None and not isinstance(lifting, UnitCube):
+            lifting = np.asarray(lifting)
+        last = None if trained is None else layers(trained)
+        return cls(network, lifting, np.asarray(beta), layers(base), layers(direction), last)
 
     @property
     def count(self) -> int:
@@ -285,12 +290,13 @@ class MLPEvaluator(Evaluator):
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of all draws at the same points."""
-        x = self._in_unit_cube(x, 2).reshape(len(x), -1)
+        x = self._in_unit_cube(x, 2).reshape(len(x), math.prod(x.shape[1:]))
         return self._in_pieces([x] * self.count)
 
     def own_values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of each draw at its own points."""
-        return self._in_pieces([*self._in_unit_cube(x, 3).reshape(*x.shape[:2], -1)])
+        x = self._in_unit_cube(x, 3).reshape(*x.shape[:2], math.prod(x.shape[2:]))
+        return self._in_pieces([*x])
 
     def own_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return values and gradients of each draw at its own points."""

@@ -63,7 +63,8 @@ class Draw(Score):
             x: Encoded points (N, ...).
         """
         standard = evaluate(self, np.asarray(x, np.float32))
-        found = restored(standard, self.centre[:, None], self.scale[:, None], self.warping)
+        centre, scale = (np.asarray(z)[:, None] for z in (self.centre, self.scale))
+        found = restored(standard, centre, scale, self.warping)
         return found[0] if self.single else found
 
     def __repr__(self) -> str:

@@ -130,11 +130,12 @@ class FeasibleScore(Evaluator):
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of all draws at the same points."""
-        return self.objective.values(x) + self._penalty(x.reshape(len(x), -1))
+        rows = x.reshape(len(x), math.prod(x.shape[1:]))
+        return self.objective.values(x) + self._penalty(rows)
 
     def own_values(self, x: np.ndarray) -> np.ndarray:
         """Return the values of each draw at its own points."""
-        rows = x.reshape(x.shape[0] * x.shape[1], -1)
+        rows = x.reshape(x.shape[0] * x.shape[1], math.prod(x.shape[2:]))
         return self.objective.own_values(x) + self._penalty(rows).reshape(x.shape[:2])
 
     def own_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

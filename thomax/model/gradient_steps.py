@@ -104,6 +104,8 @@ def descend_linear(
 ) -> np.ndarray:
     """Return where so many steps on the linear models < grad f(x; theta0'), theta > end.
 
+    Models that diverge keep their start.
+
     Args:
         network: The network f.
         theta0_prime: Where each is linearised, (B, p).
@@ -125,12 +127,13 @@ def descend_linear(
         for g in range(len(v)):
             scaled = J[:, group == g] * np.sqrt(rates[group == g]).astype(np.float32)
             K[g] = scaled @ scaled.T
-        a = _after_steps(K, v, r, steps, rate)
-        change = np.zeros_like(start)
-        for g in range(len(v)):
-            columns = group == g
-            change[columns] = rates[columns] * (a[g].astype(np.float32) @ J[:, columns])
-        found.append(start + change)
+        with np.errstate(over="ignore", invalid="ignore"):  # where it diverges
+            a = _after_steps(K, v, r, steps, rate).astype(np.float32)
+            change = np.zeros_like(start)
+            for g in range(len(v)):
+                columns = group == g
+                change[columns] = rates[columns] * (a[g] @ J[:, columns])
+        found.append(start + change if np.isfinite(change).all() else start)
     return np.array(found, np.float32)
 
 

@@ -283,9 +283,11 @@ class _Neural(Policy):
         for point, value in zip(data.x, data.y, strict=True):
             digest.update(point.tobytes() + value.tobytes())
             keys.append((self, int(seed), digest.digest()))
-        begin = next((t for t in range(len(data), 0, -1) if keys[t - 1] in _REMEMBERED), 0)
-        state = _REMEMBERED.get(keys[begin - 1]) if begin else None
-        state = state or _State(theta0, [])
+        begin, state = 0, _State(theta0, [])
+        for t in range(len(data), 0, -1):  # looked up once: another thread may make it forgotten
+            if (found := _REMEMBERED.get(keys[t - 1])) is not None:
+                begin, state = t, found
+                break
         x = default_prior(self.network, self.inputs, None).inputs(data.x)
         for t in range(begin, len(data)):
             state = self._after(state, x[: t + 1], Data(data.x[: t + 1], data.y[: t + 1]))

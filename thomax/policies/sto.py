@@ -25,7 +25,7 @@ from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.gradient_steps import descend, descend_linear
 from thomax.model.kernels import exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import CNN, MLP, PAPER_NETWORK, Network
-from thomax.model.padding import pad, padded_size
+from thomax.model.padding import pad
 from thomax.model.prior import (
     INPUTS,
     SMALLEST_MAX_NOISE_STD,
@@ -41,6 +41,7 @@ from thomax.policies.base import Policy
 from thomax.policies.prepared import (
     PreparedData,
     Schedule,
+    at,
     groups,
     is_infinite,
     pathwise_draws,
@@ -141,12 +142,13 @@ class _SampleThenOptimise(Policy):
         return _prior_kernel(self, shape)
 
     def _prepared(self, data: Data) -> PreparedData[Prior]:
+        data = data.successes()
         return PreparedData.of(
-            data.successes().best_and_spread(self.max_observations),
+            data.best_and_spread(self.max_observations),
             self._chosen_prior,
             standardise=self.standardise,
             warp=self.warp_targets,
-            beta=self.beta,
+            beta=at(self.beta, len(data)),  # of all observations, also where some are left out
             owner=type(self).__name__,
         )
 
@@ -369,8 +371,7 @@ def _draws(
         known = policy._prepared(data)
         if is_infinite(policy.network):
             return _pathwise(policy, keys, known).as_single(single)
-        rows = padded_size(len(data), data.x.shape[1:])
-        parts = [draw(keys[group], known) for group in groups(len(keys), rows)]
+        parts = [draw(keys[group], known) for group in groups(len(keys), len(known.x))]
     return _join(parts).as_single(single)
 
 
