@@ -28,8 +28,8 @@ class Search:
         25
     """
 
-    candidates: int = 1200
-    local_fraction: float = 1 / 6
+    candidates: int = 2000
+    local_fraction: float = 0.5
     restarts: int = 12
     restarts_per_draw: int = 4
     iterations: int = 25
