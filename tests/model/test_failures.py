@@ -140,13 +140,17 @@ def regret(fails, seed, tell_failure, trials=22):
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.15, 0.5])
 def test_random_failures_cost_little(rate):
-    """Row 1: at most ten times the regret of the same run with those trials dropped."""
-    told, dropped = [], []
-    for seed in range(3):
+    """Row 1: at most ten times the regret of the same run with those trials dropped.
+
+    Regrets of single runs differ by factors of a hundred: over 14 seeds the geometric mean of the
+    ratios has a standard error of a factor of 1.7.
+    """
+    ratios = []
+    for seed in range(14):
         fails = np.random.default_rng([seed, 1]).uniform(size=22) < rate
-        told.append(regret(fails, seed, lambda o, t: o.tell(t, error="node died")))
-        dropped.append(regret(fails, seed, lambda o, t: o.drop(t)))
-    assert np.median(told) < 10 * np.median(dropped)
+        told = regret(fails, seed, lambda o, t: o.tell(t, error="node died"))
+        ratios.append(told / regret(fails, seed, lambda o, t: o.drop(t)))
+    assert np.exp(np.mean(np.log(ratios))) < 10
 
 
 def test_after_the_first_success_the_search_stays_where_it_was():

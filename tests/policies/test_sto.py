@@ -24,6 +24,7 @@ from thomax.model.prior import lift
 from thomax.model.targets import standardise
 from thomax.model.training import train_linear
 from thomax.policies.base import FunctionPolicy
+from thomax.policies.ensemble import DeepEnsemble
 from thomax.policies.gp import GPTS
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
 from thomax.space.parameters import Float
@@ -431,3 +432,16 @@ def test_a_schedule_of_beta_counts_the_observations_that_are_left_out(width):
     policy(0, data)
     policy(0, Data(data.x, np.where(np.arange(60) < 50, data.y, np.nan)))
     assert counts == [60, 50]
+
+
+@pytest.mark.parametrize("scale", [1e10, 1e20, 1e39])
+@pytest.mark.parametrize(
+    "policy", [STOBNTS.paper(), DeepEnsemble.paper()], ids=["sto", "ensemble"]
+)
+def test_raw_targets_of_any_size_give_finite_draws_without_warnings(policy, scale):
+    """Steps that overflow single precision are refused; training ends where it was before them."""
+    data = toy(8)
+    draws = policy(make_keys(0, 2), Data(data.x, scale * data.y))
+    assert np.isfinite(draws(toy(20, seed=6).x)).all()
+    if isinstance(policy, STOBNTS):
+        assert ((draws.certificate.decrease >= 0) & (draws.certificate.decrease <= 1)).all()

@@ -234,15 +234,16 @@ def train(
         polish: The most iterations of limited-memory BFGS after them.
         tolerance: The share of the loss that is left to gain when training stops.
     """
-    theta, used = gauss_newton(problem, steps=steps)
-    models = _Models(problem, tolerance)
-    found = minimise(
-        problem.loss_and_gradient, theta, iterations=polish, model=models, renewal=_RENEWAL
-    )
-    iterations = np.full(len(theta), used + found.iterations)
-    if np.array_equal(models.theta, found.x):  # no need to linearise them once more
-        return found.x, Certificate(found.value, _share(models.left, found.value), iterations)
-    return found.x, certify(problem, found.x, iterations)
+    with np.errstate(over="ignore", invalid="ignore"):  # steps that overflow are refused
+        theta, used = gauss_newton(problem, steps=steps)
+        models = _Models(problem, tolerance)
+        found = minimise(
+            problem.loss_and_gradient, theta, iterations=polish, model=models, renewal=_RENEWAL
+        )
+        iterations = np.full(len(theta), used + found.iterations)
+        if np.array_equal(models.theta, found.x):  # no need to linearise them once more
+            return found.x, Certificate(found.value, _share(models.left, found.value), iterations)
+        return found.x, certify(problem, found.x, iterations)
 
 
 def certify(problem: Problem, theta: np.ndarray, iterations: np.ndarray) -> Certificate:
@@ -259,7 +260,7 @@ def certify(problem: Problem, theta: np.ndarray, iterations: np.ndarray) -> Cert
 
 
 def _share(left: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    return np.asarray(left / np.maximum(loss, 1e-30))
+    return np.where(np.isfinite(loss), left / np.maximum(loss, 1e-30), 1.0)
 
 
 def _decrease(problem: Problem, system: TangentSystem, loss: np.ndarray) -> np.ndarray:

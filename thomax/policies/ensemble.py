@@ -64,7 +64,7 @@ class DeepEnsemble(Policy):
             in `STOBNTS`; the default is a floor under the solves where points coincide.
         steps: Damped Gauss-Newton steps at most.
         polish: Iterations at most of the optimisation that follows them.
-        tolerance: Stop when the gradient's norm has fallen by this factor.
+        tolerance: Stop when the loss is estimated to fall by no more than this share.
         descent: Train by gradient descent instead, with this number of steps and this learning
             rate, in the standard parameterisation, on half the mean of squares; a descent that
             diverges returns its start.

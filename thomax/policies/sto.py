@@ -308,7 +308,9 @@ class STOBNTS(_SampleThenOptimise):
         if known.n:
             # Algorithm 1, line 6: delta(x) = < grad f(x; theta0), theta0' > is constant
             delta = np.asarray(push(self.network, theta0, theta0_prime, known.x))
-            targets = pad(self._targets(keys, known).astype(np.float32), len(known.x), -1) - delta
+            with np.errstate(over="ignore"):  # raw targets beyond float32 leave the start
+                targets = self._targets(keys, known).astype(np.float32)
+            targets = pad(targets, len(known.x), -1) - delta
             weights = known.is_observed
             problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
             theta, certificate = self._train(problem)  # Algorithm 1, line 7
