@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from thomax.space.pool import Pool
     from thomax.space.space import Space
     from thomax.storage.repair import repair
-    from thomax.storage.trial import Trial
+    from thomax.storage.trial import Correction, Trial
 
 _HOMES = {
     "initial_design": "UncertaintySampling",
     "model.data": "Data",
-    "storage.trial": "Trial",
+    "storage.trial": "Correction Trial",
     "model.kernels": "NTK SE Matern52",
     "keys": "make_key make_keys",
     "running.loop": "StopReason",
@@ -62,6 +62,7 @@ __all__ = [
     "STOBNTS",
     "Bool",
     "Categorical",
+    "Correction",
     "Custom",
     "Data",
     "DeepEnsemble",

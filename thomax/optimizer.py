@@ -29,7 +29,7 @@ from thomax.storage.journal import Journal, read_header
 from thomax.storage.locks import OwnLock
 from thomax.storage.notebook import search_html
 from thomax.storage.observations import EncodedHistory
-from thomax.storage.outcomes import MISSING, checked_outcome
+from thomax.storage.outcomes import MISSING, checked_outcome, remark
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial, ranked
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SpaceLike = Space | Pool | Mapping[str, Parameter]
-Outcome = tuple[Trial | int | ParamsLike, float | None, str | None]
+Told = Trial | int | ParamsLike
+Outcome = tuple[Told, float | None, str | None] | tuple[Told, float | None, str | None, str | None]
 
 
 class Optimizer:
@@ -184,7 +185,7 @@ class Optimizer:
             raise ValueError(
                 f"Journal {opened.path} holds a record that does not fit the ones before it "
                 f"({where}: {str(error)[:300]}); it was written by something else than this "
-                "optimiser: use another path."
+                "optimiser: use another path, or upgrade thomax if a newer one wrote it."
             ) from error
 
     @property
@@ -263,6 +264,7 @@ class Optimizer:
         value: float | None = MISSING,
         *,
         error: str | BaseException | None = None,
+        note: str | None = None,
     ) -> Trial:
         """Record the value of a trial that `ask` returned, or of a point that becomes one thereby.
 
@@ -273,9 +275,10 @@ class Optimizer:
             trial: A pending trial, its number, or the params of a point that was not asked for.
             value: What the objective returned; NaN, infinity and None record a failure.
             error: Why the evaluation failed, as text or as the exception.
+            note: A remark to keep with it, such as "stirrer slow"; nothing is learnt from it.
         """
         number, failure = checked_outcome(value, error)
-        outcome: Record = {"value": number, "error": failure}
+        outcome: Record = {"value": number, "error": failure, **remark("tell", "note", note)}
         with self._own.lock:
             if not isinstance(trial, Mapping):
                 # Algorithm 1, line 9; Algorithm 2, line 8
@@ -290,7 +293,7 @@ class Optimizer:
 
         Args:
             outcomes: Triples of a trial, its number or params as `tell` takes them, a value,
-                and an error; a value or an error is None.
+                and an error; a value or an error is None. A fourth item may be a note.
             as_run: Whether a trial whose params were changed is recorded with the changed ones,
                 because that is what was evaluated.
 
@@ -306,8 +309,9 @@ class Optimizer:
             free = itertools.count(self._history.next_number)
             records: dict[int, Record] = {}
             about: Record
-            for trial, value, error in outcomes:
+            for trial, value, error, *notes in outcomes:
                 result, failure = checked_outcome(value, error)
+                about_it = remark("tell_all", "note", notes[0] if notes else None)
                 if isinstance(trial, Mapping):
                     told = next(free)
                     about = {"add": told, "params": self.space.validate(trial)}
@@ -315,11 +319,61 @@ class Optimizer:
                     told, about = self._tell_record(trial, as_run)
                 if told in records:
                     raise ValueError(f"tell_all needs each trial once, got trial {told} again.")
-                records[told] = {**about, "value": result, "error": failure}
+                records[told] = {**about, "value": result, "error": failure, **about_it}
             if records:
                 one, *more = records.values()
                 self._append({"all": [one, *more]} if more else one)
             return [self._copy(self._history.trials[number]) for number in records]
+
+    @spell_checked
+    def correct(
+        self,
+        trial: Trial | int,
+        value: float | None = MISSING,
+        *,
+        error: str | BaseException | None = None,
+        why: str | None = None,
+    ) -> Trial:
+        """Change what a finished trial came to, from now on; what it was stays in the journal.
+
+        One of `value` and `error` must be given. The next proposals are those of a search that
+        was told the new value at once. A retracted trial is brought back. Corrected again, the
+        last value counts; `Trial.corrections` has the earlier ones.
+
+        Args:
+            trial: A complete, failed or retracted trial, or its number.
+            value: The right value; NaN, infinity and None record a failure.
+            error: Why the evaluation counts as failed, as text or as the exception.
+            why: Why it is corrected, such as "wrong dilution".
+
+        Examples:
+            >>> from thomax import Float
+            >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
+            >>> told = optimizer.tell({"x": 0.5}, 0.18)
+            >>> optimizer.correct(told, 0.81, why="two digits swapped").value
+            0.81
+        """
+        number, failure = checked_outcome(value, error, "correct")
+        outcome: Record = {"value": number, "error": failure, **remark("correct", "why", why)}
+        with self._own.lock:
+            return self._append_about_trial(
+                {"correct": self._checked_finished("correct", trial), **outcome}
+            )
+
+    def retract(self, trial: Trial | int, *, why: str | None = None) -> Trial:
+        """Take back the result of a finished trial: nothing is learnt from it any more.
+
+        It does not count as finished, cannot be the best, and its point may be proposed again.
+        `correct` brings it back.
+
+        Args:
+            trial: A complete or failed trial, or its number.
+            why: Why it is retracted, such as "leak".
+        """
+        reason = remark("retract", "why", why)
+        with self._own.lock:
+            number = self._checked_finished("retract", trial)
+            return self._append_about_trial({"retract": number, **reason})
 
     def enqueue(self, params: ParamsLike) -> None:
         """Make the next `ask` propose this point before any other.
@@ -508,8 +562,7 @@ class Optimizer:
 
     def _copy(self, trial: Trial) -> Trial:
         """Hand out a trial of the caller's own: what is done to its params stays there."""
-        params = self.space.with_objects(trial.params)
-        return Trial(trial.number, params, trial.value, trial.state, trial.error)
+        return replace(trial, params=self.space.with_objects(trial.params))
 
     def _tell_record(self, trial: Trial | int, as_run: bool) -> tuple[int, Record]:
         if not as_run or not isinstance(trial, Trial):
@@ -548,14 +601,43 @@ class Optimizer:
         if known is None or known.state != "pending":
             pending = [t.number for t in self._history.listed("pending")]
             shown = pending if len(pending) <= 10 else [*pending[:10], "..."]
+            is_finished = known is not None and known.state != "dropped"
+            advice = f" `correct({number}, ...)` changes its result." if is_finished else ""
             raise ValueError(
                 f"Trial {number!r} is not pending (pending: {shown}). "
-                "Tell each trial that `ask` returned exactly once."
+                f"Tell each trial that `ask` returned exactly once.{advice}"
             )
+        self._warn_if_changed(trial, known)
+        return known.number
+
+    def _checked_finished(self, who: str, trial: Trial | int) -> int:
+        number = trial.number if isinstance(trial, Trial) else trial
+        known = self._history.trials.get(int(number)) if is_whole(number) else None
+        if known is None:
+            last = self._history.next_number - 1
+            known_ones = f"trials have the numbers 0 to {last}" if last >= 0 else "there is none"
+            raise ValueError(f"{who} needs a trial or its number, got {number!r}: {known_ones}.")
+        advice = {
+            "pending": f"`tell({number}, ...)` records its result.",
+            "dropped": "`tell(params, value)` records the result of its point as a new trial.",
+        }
+        if who == "retract":
+            advice["retracted"] = (
+                f"nothing is left to do. `correct({number}, ...)` brings it back."
+            )
+        if known.state in advice:
+            raise ValueError(
+                f"{who} needs a finished trial, got trial {number}, which is {known.state}: "
+                f"{advice[known.state]}"
+            )
+        self._warn_if_changed(trial, known)
+        return known.number
+
+    def _warn_if_changed(self, trial: Trial | int, known: Trial) -> None:
         if isinstance(trial, Trial) and self.space.with_labels(trial.params) != known.params:
             warn(
-                f"Trial {number} was asked for with {known.params}, got one with {trial.params}: "
+                f"Trial {known.number} was asked for with {known.params}, got one with "
+                f"{trial.params}: "
                 "what came of it counts for the former. Tell trials to the optimizer that they "
                 "are from, and evaluate copies of their params if you change them.",
             )
-        return known.number

@@ -85,7 +85,7 @@ class Proposer:
             seed=self.seed,
             number=history.next_number,
             search=self.search,
-            exclude=[] if self.allow_repeats else [t.params for t in history.listed()],
+            exclude=[] if self.allow_repeats else [t.params for t in history.taken],
             distinct=not self.allow_repeats,
         )
 
@@ -103,16 +103,18 @@ class Proposer:
 
     def _initial_point(self, history: EncodedHistory) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
-        number, trials = history.next_number, history.listed()
+        number = history.next_number
         excludes = may_repeat(self.space) and not self.allow_repeats
         if isinstance(self.initial, UncertaintySampling):
-            before = [t.params for t in trials]
+            before = [t.params for t in history.taken]
             return most_uncertain_point(
                 self.space, self.seed, number, before, before if excludes else [],
                 *_prior_of(self.policy(), self.space), self.search,
             )  # fmt: skip
         seen: set[Identity] = history.identities() if excludes else set()
-        return quasi_random_point(self.space, self.seed, number, seen, history.rows(*trials))
+        return quasi_random_point(
+            self.space, self.seed, number, seen, history.rows(*history.listed())
+        )
 
 
 def with_length(

@@ -48,7 +48,13 @@ def test_the_summary_for_machines_is_json_and_minimising_finds_the_least(thomax,
     assert found["best"]["value"] == min(t.value for t in trials())
     assert found["direction"] == "minimize"
     assert found["stopped"] == "trials"
-    assert found["counts"] == {"complete": 4, "failed": 0, "pending": 0, "dropped": 0}
+    assert found["counts"] == {
+        "complete": 4,
+        "failed": 0,
+        "pending": 0,
+        "dropped": 0,
+        "retracted": 0,
+    }
     assert shlex.split(found["command"])[-1] == repr(found["best"]["params"]["x"])
 
 

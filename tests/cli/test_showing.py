@@ -51,7 +51,13 @@ def test_what_is_in_a_journal_does_not_move_the_cursor(thomax, optimizer):
 
 def test_the_json_has_everything(thomax, optimizer):
     found = json.loads(thomax("show", "s.jsonl", "--json", "--all").out)
-    assert found["counts"] == {"complete": 12, "failed": 1, "pending": 1, "dropped": 0}
+    assert found["counts"] == {
+        "complete": 12,
+        "failed": 1,
+        "pending": 1,
+        "dropped": 0,
+        "retracted": 0,
+    }
     assert (found["direction"], found["seed"], found["journal"]) == ("minimize", 3, "s.jsonl")
     assert found["best"]["number"] == 5
     assert [t["params"] for t in found["trials"]] == [t.params for t in optimizer.trials]

@@ -373,6 +373,23 @@ def test_a_restored_search_suggests_what_the_unbroken_one_would(way, tmp_path):
     assert twin.optimizer.trials[5].value == 0.25
 
 
+def test_corrections_are_restored_with_the_search(tmp_path):
+    search = interrupted()
+    finished = [t.number for t in search.optimizer.trials if t.state in ("complete", "failed")]
+    search.optimizer.correct(finished[0], 0.5, why="wrong unit")
+    search.optimizer.retract(finished[1], why="leak")
+    search.optimizer.retract(finished[0])
+    search.optimizer.correct(finished[0], 0.25)
+    twin = save_and_restore(search, ThomaxSearch(policy=POLICY), tmp_path / "state")
+
+    def plain(trial):
+        was = [(c.state, c.value, c.error, c.why) for c in trial.corrections]
+        return trial.number, trial.params, trial.state, trial.value, trial.note, was
+
+    assert [*map(plain, twin.optimizer.trials)] == [*map(plain, search.optimizer.trials)]
+    assert twin.suggest("z") == search.suggest("z")
+
+
 def test_choices_among_tuples_and_lists_are_restored_into_a_blank_search(tmp_path):
     options = [(1, 2), [3], {"a": (4,)}, {5, 6}]
     search = search_of({"p": tune.choice(options)})

@@ -16,6 +16,8 @@ from thomax import (
     Pool,
     Space,
 )
+from thomax.integrations._optuna_space import SpaceView
+from thomax.integrations._optuna_trials import history_of
 from thomax.integrations.optuna_studies import from_study, to_study
 
 SPACE = {
@@ -359,3 +361,45 @@ def test_choices_that_are_tuples_come_back_with_labels(storage):
     assert [*layers.choices.values()] == [*study.trials[0].distributions["layers"].choices]
     assert "None" not in search.space.parameters["rate"].when["layers"]
     assert search.ask().params["layers"] in [*layers.choices.values()]
+
+
+def test_retracted_trials_and_notes_go_to_optuna_and_back(storage):
+    ours = Optimizer({"x": Float(0, 1)}, seed=0)
+    ours.tell({"x": 0.25}, 1.0, note="stirrer slow")
+    ours.tell({"x": 0.5}, 9.0)
+    ours.retract(1)
+    study = to_study(ours, storage=storage, study_name="copy")
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE, TrialState.FAIL]
+    assert study.best_value == 1.0
+    if storage:
+        assert len(to_study(ours, storage=storage, study_name="copy").trials) == 2
+    back = from_study(study, seed=0)
+    assert [(t.state, t.value, t.note) for t in back.trials] == [
+        ("complete", 1.0, "stirrer slow"),
+        ("retracted", None, None),
+    ]
+
+
+def test_nothing_is_learnt_from_a_retracted_trial_of_a_study():
+    ours = Optimizer({"x": Float(0, 1)}, seed=0)
+    ours.tell({"x": 0.25}, 1.0)
+    ours.tell({"x": 0.5}, 9.0)
+    ours.retract(1)
+    study = to_study(ours)
+    view = SpaceView.of({"x": FloatDistribution(0, 1)})
+    history = history_of(study, study.trials, view, number=2)
+    assert history.data.y.tolist() == [1.0]
+    assert len(history.taken) == 1
+
+
+def test_a_trial_corrected_since_it_was_copied_needs_another_study():
+    ours = Optimizer({"x": Float(0, 1)}, seed=0)
+    ours.tell({"x": 0.25}, 1.0)
+    ours.tell({"x": 0.5}, error="broken")
+    storage = optuna.storages.InMemoryStorage()
+    to_study(ours, storage=storage, study_name="copy")
+    for change in (lambda: ours.correct(0, 2.0), lambda: ours.retract(1)):
+        change()
+        with pytest.raises(ValueError, match="give another study_name, also if it was corrected"):
+            to_study(ours, storage=storage, study_name="copy")
+        ours.correct(0, 1.0)

@@ -455,7 +455,15 @@ def test_a_table_of_all_trials():
     search.tell({"x": 0.5, "value": 3}, 2.0)
     search.tell({"x": 0.25, "value": 4}, error="broken")
     table = search.to_dataframe()
-    assert list(table.columns) == ["number", "x", "params.value", "value", "state", "error"]
+    assert list(table.columns) == [
+        "number",
+        "x",
+        "params.value",
+        "value",
+        "state",
+        "error",
+        "note",
+    ]
     assert table["x"].tolist() == [0.5, 0.25]
     assert table["params.value"].tolist() == [3, 4]
     assert table["value"].iloc[0] == 2.0

@@ -220,3 +220,21 @@ def test_a_table_has_its_columns_as_parameters_even_from_the_journal(tmp_path):
 def test_a_page_reloads_itself_only_if_asked(mixed_content, refresh, expected):
     source = render(mixed_content, "", refresh)
     assert ('<meta http-equiv="refresh" content="30">' in source) == expected
+
+
+def test_corrections_are_listed_and_marked_and_retracted_trials_only_counted(tmp_path):
+    search = Optimizer({"x": Float(0, 1)}, Random(), seed=0)
+    for n in range(4):
+        search.tell({"x": n / 4}, n, note="stirrer <i>slow</i>" if n == 3 else None)
+    search.correct(2, 7.5, why="wrong <b>dilution</b>")
+    search.retract(1, why="leak")
+    page = page_of(search, tmp_path)
+    assert "4 trials 3 complete 1 retracted" in page.text
+    assert "corrections" in sections_of(page)
+    for words in ("2 2 7.5 wrong <b>dilution</b>", "1 1 retracted leak", "stirrer <i>slow</i>"):
+        assert words in page.text
+    best = page.text[page.text.index("best observed trials") :]
+    assert "2 (corrected) 7.5" in best
+    assert page.text.index("leak") < page.text.index("dilution")  # the latest change first
+    steps = next(t for t in page.figures["figure-convergence"]["data"] if t["name"] == "observed")
+    assert steps["x"] == [0, 2, 3]

@@ -60,10 +60,10 @@ def test_telling_by_the_index_writes_what_the_optimiser_writes(path, tmp_path):
     other = tmp_path / "other.jsonl"
     shutil.copy(path, other)
     assert tell_pending(path, 1201, 0.5, None)
-    assert tell_pending(path, 1200, None, "out of memory")
+    assert tell_pending(path, 1200, None, "out of memory", "stirrer slow")
     with searching(other) as optimizer:
         optimizer.tell(1201, 0.5)
-        optimizer.tell(1200, error="out of memory")
+        optimizer.tell(1200, error="out of memory", note="stirrer slow")
     assert path.read_bytes() == other.read_bytes()
     assert read_index(path) == read_index(other)
     assert pending(path) == [1202]
@@ -76,6 +76,30 @@ def test_only_pending_trials_are_told_by_the_index(path):
     assert tell_pending(path, 1202, 0.5, None)
     assert not tell_pending(path, 1202, 0.5, None)
     assert len(path.read_bytes().splitlines()) == len(before.splitlines()) + 1
+
+
+def test_corrections_after_the_index_are_left_to_reading_everything(path):
+    old = index_path(path).read_bytes()
+    with searching(path) as optimizer:
+        optimizer.tell(1200, 0.5, note="stirrer slow")
+    index_path(path).write_bytes(old)
+    assert tell_pending(path, 1201, 0.5, None)  # past a tell with a note
+    for change in (lambda o: o.correct(1201, 0.75), lambda o: o.retract(1201)):
+        with searching(path) as optimizer:
+            optimizer.retract(5)
+            optimizer.correct(5, 1.0)
+            old = index_path(path).read_bytes()
+            change(optimizer)
+        fresh = index_path(path).read_bytes()
+        index_path(path).write_bytes(old)
+        before = path.read_bytes()
+        assert not tell_pending(path, 1202, 0.5, None)
+        assert path.read_bytes() == before
+        index_path(path).write_bytes(fresh)
+        assert read_index(path).pending == [1202]
+        assert not tell_pending(path, 1201, 0.5, None)
+    assert tell_pending(path, 1202, 0.5, None)
+    assert pending(path) == []
 
 
 def test_what_was_recorded_after_the_index_counts(path):

@@ -43,3 +43,17 @@ def test_the_table_shows_the_labels_of_choices_not_the_objects():
     search.tell({"size": "large"}, 1.0)
     assert "<td>large</td>" in search._repr_html_()
     assert "<td>(64" not in search._repr_html_()
+
+
+def test_corrections_and_notes_are_marked():
+    search = Optimizer({"x": Float(0, 1)}, Random(), seed=0)
+    search.tell({"x": 0.5}, 0.18, note="stirrer <b>slow</b>")
+    search.tell({"x": 0.25}, 0.5)
+    search.retract(1)
+    assert "<td>retracted</td>" in search._repr_html_()
+    trial = search.correct(0, 0.81)
+    for shown in (search._repr_html_(), trial._repr_html_()):
+        assert "<td>complete (corrected)</td>" in shown
+        assert "stirrer &lt;b&gt;slow" in shown
+    assert "<th>before</th><td>0.18</td>" in trial._repr_html_()
+    assert "error" not in search._repr_html_()

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from thomax import Float, Optimizer
+from thomax import Correction, Float, Optimizer
 from thomax.storage.journal import Journal
 from thomax.storage.replay import History
 
@@ -39,6 +39,33 @@ def test_a_trial_may_be_told_with_the_point_that_was_run():
     assert (trial.params, trial.value) == ({"x": 2}, 1.0)
 
 
+def test_corrections_and_retractions_change_a_trial_from_their_record_on():
+    told = [{"ask": 0, "params": {"x": 1}}, {"tell": 0, "value": 1.0, "note": "slow"}]
+    later = [
+        {"correct": 0, "value": None, "error": "leak", "why": "found later"},
+        {"retract": 0},
+        {"all": [{"correct": 0, "value": 3.0}, {"add": 1, "params": {"x": 2}, "value": 4.0}]},
+    ]
+    states = [History(told + later[:n]).trials[0] for n in range(4)]
+    assert [t.state for t in states] == ["complete", "failed", "retracted", "complete"]
+    assert [t.value for t in states] == [1.0, None, None, 3.0]
+    assert {t.note for t in states} == {"slow"}
+    assert states[-1].corrections == (
+        Correction(3, "complete", 1.0, None, "found later"),
+        Correction(4, "failed", None, "leak"),
+        Correction(5, "retracted"),
+    )
+
+
+def test_a_correction_whose_tell_was_lost_in_a_repair_still_counts():
+    asked = {"ask": 0, "params": {"x": 1}}
+    assert History([asked, {"correct": 0, "value": 2.0}]).trials[0].value == 2.0
+    assert History([asked, {"retract": 0}]).trials[0].state == "retracted"
+    for record in ({"correct": 0, "value": 2.0}, {"retract": 0}):
+        with pytest.warns(UserWarning, match="The params of trial 0 are lost"):
+            assert not History([record]).trials
+
+
 @pytest.mark.parametrize(
     "record",
     [{"all": 1}, {"all": {}}, {"all": [1]}, {"all": [], "ask": 0}, {"all": [{"all": []}]}],
@@ -70,6 +97,13 @@ def test_what_belongs_to_no_trial_is_left_out_and_nonsense_refused():
         ({"tell": 0, "value": True}, "a finite number or null, got True"),
         ({"add": 0, "params": {}, "value": 10**400}, "a finite number or null, got 1000"),
         ({"tell": 0, "value": None, "error": []}, r"an error of text, got \[\]"),
+        ({"tell": 0, "value": 1.0, "note": 3}, "a text for 'note', got 3"),
+        ({"correct": "0", "value": 1.0}, "a trial's number for 'correct', got '0'"),
+        ({"correct": 0}, "a finite number or null, got 'nothing'"),
+        ({"correct": 0, "value": "1"}, "a finite number or null, got '1'"),
+        ({"correct": 0, "value": 1.0, "why": []}, r"a text for 'why', got \[\]"),
+        ({"retract": -1}, "a trial's number for 'retract', got -1"),
+        ({"retract": 0, "why": 3}, "a text for 'why', got 3"),
     ],
     ids=repr,
 )

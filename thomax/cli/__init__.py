@@ -8,6 +8,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("thomax.cli.run", "optimise any program"),
     "suggest": ("thomax.cli.suggest", "propose the next points of a search"),
     "tell": ("thomax.cli.tell", "record what came of a point"),
+    "correct": ("thomax.cli.correct", "change the result of a finished trial"),
+    "retract": ("thomax.cli.retract", "take the results of finished trials back"),
     "drop": ("thomax.cli.drop", "give up trials that were suggested"),
     "show": ("thomax.cli.show", "list the trials of a search"),
     "report": ("thomax.cli.report", "write a page about a search, to look at"),

@@ -75,6 +75,15 @@ def whole_flag(text: str) -> int:
     return int(text)
 
 
+def take_negative_numbers(parser: argparse.ArgumentParser) -> None:
+    """Let a parser take -1e-05 and -inf for values, which it takes for flags until Python 3.14.
+
+    Args:
+        parser: The parser of a command with values.
+    """
+    parser._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
+
+
 def seconds_flag(text: str) -> float:
     """Read a flag's seconds; inf is for ever.
 

@@ -17,6 +17,8 @@ from thomax.storage.outcomes import checked_outcome
 from thomax.storage.trial import Trial
 from thomax.support.types import Json, Params, ParamsLike
 
+_FINISHED = ("complete", "failed", "retracted")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -29,6 +31,7 @@ class Outcome:
         error: Why there is no value.
         params: The point; beside a number, what was really evaluated.
         columns: The columns that the row has, also where its cell is empty.
+        note: A remark on it.
     """
 
     where: str
@@ -37,6 +40,7 @@ class Outcome:
     error: str | None
     params: Params = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass
@@ -59,10 +63,14 @@ class Told:
     Args:
         trials: The trials that were recorded.
         before: How many outcomes had been recorded before.
+        outdated: How many of them were corrected or retracted since.
+        other_notes: How many of them were recorded with another note.
     """
 
     trials: list[Trial] = field(default_factory=list)
     before: int = 0
+    outdated: int = 0
+    other_notes: int = 0
 
 
 def tell_outcomes(
@@ -87,7 +95,8 @@ def tell_outcomes(
             teller.take(replace(outcome, params=params))
         except ValueError as error:
             raise ValueError(f"{outcome.where}: {error} Nothing was recorded.") from None
-    return Told(optimizer.tell_all(teller.chosen, as_run=as_run), teller.before)
+    told = optimizer.tell_all(teller.chosen, as_run=as_run)
+    return Told(told, teller.before, teller.outdated, teller.other_notes)
 
 
 class _Teller:
@@ -98,16 +107,18 @@ class _Teller:
         self._trials = {t.number: t for t in optimizer.trials}
         self._as_run = as_run
         self._taken: set[int] = set()
-        told = [t for t in self._trials.values() if t.state in ("complete", "failed")]
-        self._recorded = Counter(
-            _identity(t.params, t.value, t.error) for t in ([] if allow_repeats else told)
+        told = [] if allow_repeats else [t for t in self._trials.values() if t.state in _FINISHED]
+        self._recorded = Counter(_identity(t.params, t.value, t.error) for t in told)
+        # What was corrected or retracted still stands in the table that it came from.
+        self._outdated = Counter(
+            _identity(t.params, c.value, c.error) for t in told for c in t.corrections
         )
         self._pending: dict[str, list[Trial]] = {}
         for trial in self._trials.values():
             if trial.state == "pending":
                 self._pending.setdefault(_identity(trial.params), []).append(trial)
-        self.chosen: list[tuple[Trial | Params, float | None, str | None]] = []
-        self.before = 0
+        self.chosen: list[tuple[Trial | Params, float | None, str | None, str | None]] = []
+        self.before, self.outdated, self.other_notes = 0, 0, 0
 
     def take(self, outcome: Outcome) -> None:
         value, error = checked_outcome(outcome.value, outcome.error)
@@ -115,17 +126,20 @@ class _Teller:
         if outcome.number is None:
             params = self.points.complete(outcome.params)
             key = _identity(params, value, error)
-            is_recorded = self._recorded[key] > 0
-            self._recorded[key] -= is_recorded
+            known = next((c for c in (self._recorded, self._outdated) if c[key] > 0), None)
+            if is_recorded := known is not None:
+                known[key] -= 1
+                self.outdated += known is self._outdated
             target = params if is_recorded else self._awaited(params)
         else:
             target = trial = self._trial(outcome)
-            if is_recorded := trial.state in ("complete", "failed"):
-                _require_same(trial, value, error)
+            if is_recorded := trial.state in _FINISHED:
+                self.outdated += _is_outdated(trial, value, error)
+                self.other_notes += outcome.note not in (None, trial.note)
         if is_recorded:
             self.before += 1
         else:
-            self.chosen.append((target, outcome.value, outcome.error))
+            self.chosen.append((target, outcome.value, outcome.error, outcome.note))
 
     def _awaited(self, params: Params) -> Trial | Params:
         """Return the first trial that waits for this point, or the point if none does."""
@@ -168,20 +182,28 @@ def _identity(params: ParamsLike, value: float | None = None, error: str | None 
     return repr((sorted(params.items()), value, error))  # repr: True is another choice than 1
 
 
-def _require_same(trial: Trial, value: float | None, error: str | None) -> None:
-    if (trial.value, trial.error) != (value, error):
-        old, new = (
-            f"the error {e!r}" if v is None else f"the value {v}"
-            for v, e in ((trial.value, trial.error), (value, error))
-        )
-        raise ValueError(
-            f"trial {trial.number} needs to be pending, and told once; it is recorded with {old}, "
-            f"and the row has {new}."
-        )
+def _is_outdated(trial: Trial, value: float | None, error: str | None) -> bool:
+    """Return whether an outcome was that of the trial before a correction, or refuse another."""
+    if trial.state != "retracted" and (trial.value, trial.error) == (value, error):
+        return False
+    if any((c.value, c.error) == (value, error) for c in trial.corrections):
+        return True
+    old, new = (
+        f"the error {e!r}" if v is None else f"the value {v}"
+        for v, e in ((trial.value, trial.error), (value, error))
+    )
+    was = "retracted" if trial.state == "retracted" else f"recorded with {old}"
+    right = "--failed ..." if value is None else value
+    raise ValueError(
+        f"trial {trial.number} needs to be pending, and told once; it is {was}, "
+        f"and the row has {new}. If the row is right: "
+        f"thomax correct JOURNAL {trial.number} {right}."
+    )
 
 
 # Reading
 
+_NOTE = "note"  # a column, unless a parameter is called so
 _FAILURES = "leave `value` empty and write the reason in the column `error`"
 
 
@@ -207,7 +229,7 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
             if outcome.number is not None:
                 _require_no_near_names(outcome.where, outcome.params, points)
         return Outcomes(found, len(rows) - len(told))
-    known = {*RESERVED, *points.names, points.name_column or "name"}
+    known = {*RESERVED, _NOTE, *points.names, points.name_column or "name"}
     return _sheet_outcomes(read_sheet(path, known), points)
 
 
@@ -223,8 +245,10 @@ def _json_outcome(where: str, row: Mapping[str, Json]) -> Outcome:
         raise ValueError(
             f"{where} needs a value, or an error that is a text, got {value!r} and {error!r}."
         )
+    if not isinstance(note := row.get(_NOTE), str | None):
+        raise ValueError(f"{where} needs a note that is a text, got {note!r}.")
     read = None if value is None else value_in(value, where, _FAILURES)
-    return Outcome(where, whole, read, error, params, (*params,))
+    return Outcome(where, whole, read, error, params, (*params,), note or None)
 
 
 def _is_blank(row: Mapping[str, Json]) -> bool:
@@ -275,7 +299,8 @@ def _row_outcome(sheet: Sheet, points: Points, where: str, row: Mapping[str, str
     columns = tuple(n for n in sheet.columns if n in points.names and n not in RESERVED)
     row = points.canonical(where, row)
     params = _params(sheet, row, points, with_number=number is not None)
-    return Outcome(where, number, read, error or None, params, columns)
+    note = None if _NOTE in points.names else row.get(_NOTE, "").strip() or None
+    return Outcome(where, number, read, error or None, params, columns, note)
 
 
 def _require_value_column(sheet: Sheet) -> None:
@@ -311,6 +336,7 @@ def _number(where: str, text: str) -> int:
 def _params(sheet: Sheet, row: Mapping[str, str], points: Points, with_number: bool) -> Params:
     """Return the row's point; beside a number, columns that are no parameters are notes."""
     own = [name for name in RESERVED if with_number or name not in points.names]
+    own += [_NOTE] if _NOTE not in points.names else []
     return {
         name: points.value(name, text, sheet.number)
         for name, text in row.items()

@@ -9,12 +9,15 @@ from pathlib import Path
 from thomax.cli.journals import read_search
 from thomax.cli.numbers import whole_flag
 from thomax.cli.summaries import Summary, counts_text, summary, trial_row
-from thomax.cli.texts import say, table
-from thomax.storage.trial import Trial
+from thomax.cli.texts import cell, say, table
+from thomax.storage.snapshot import Change
+from thomax.storage.trial import Correction, Trial, outcome_words
+from thomax.support.types import Params
 
 EXAMPLES = """examples:
   thomax show search.jsonl
-  thomax show search.jsonl --all --json"""
+  thomax show search.jsonl --all --json
+  thomax show search.jsonl --history"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many trials to list (default 10)",
     )
     parser.add_argument("--all", action="store_true", help="list all trials, in their order")
+    parser.add_argument(
+        "--history",
+        action="store_true",
+        help="list what was corrected and retracted, in the order in which that was done",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(act=show)
 
@@ -46,12 +54,39 @@ def show(options: argparse.Namespace) -> None:
     if options.top < 0:
         raise ValueError(f"--top needs a whole number >= 0, got {options.top}.")
     snapshot = read_search(options.journal)
+    if options.history:
+        _print_changes(options, snapshot.changes)
+        return
     chosen = snapshot.trials if options.all else snapshot.ranked[: options.top]
     found = summary(options.journal, snapshot)
     if options.json:
         say(json.dumps({**found, "trials": [asdict(trial) for trial in chosen]}))
     else:
         _print(found, chosen, hidden=len(snapshot.trials) - len(chosen))
+
+
+def _print_changes(options: argparse.Namespace, changes: list[Change]) -> None:
+    if options.json:
+        listed = [
+            {"number": number, "before": asdict(before), "after": _outcome(after)}
+            for number, before, after in changes
+        ]
+        say(json.dumps({"journal": str(options.journal), "changes": listed}))
+    elif not changes:
+        say(f"{options.journal}: nothing was corrected or retracted")
+    else:
+        say(table([_change_row(change) for change in changes]))
+
+
+def _change_row(change: Change) -> dict[str, str]:
+    number, before, after = change
+    was, became = (cell(outcome_words(outcome)) for outcome in (before, after))
+    row = {"record": str(before.record), "trial": str(number), "was": was, "is": became}
+    return {**row, "why": cell(before.why or "")}
+
+
+def _outcome(outcome: Correction | Trial) -> Params:
+    return {"state": outcome.state, "value": outcome.value, "error": outcome.error}
 
 
 def _print(found: Summary, chosen: list[Trial], hidden: int) -> None:

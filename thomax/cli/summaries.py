@@ -5,12 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypedDict
 
-from thomax.cli.texts import cell
+from thomax.cli.texts import LAST_COLUMNS, cell
 from thomax.storage.snapshot import Snapshot
-from thomax.storage.trial import Direction, Trial
+from thomax.storage.trial import Direction, Trial, state_words
 from thomax.support.types import Params
 
-STATES = ("complete", "failed", "pending", "dropped")
+STATES = ("complete", "failed", "pending", "dropped", "retracted")
 
 
 class Summary(TypedDict):
@@ -80,6 +80,7 @@ def trial_row(trial: Trial) -> dict[str, str]:
         trial: The trial.
     """
     value = "" if trial.value is None else f"{trial.value:.6g}"
-    row = {"trial": str(trial.number), "state": trial.state, "value": value}
-    row |= param_cells(trial, taken=(*row, "error"))
-    return row | ({"error": cell(trial.error.partition("\n")[0])} if trial.error else {})
+    row = {"trial": str(trial.number), "state": state_words(trial), "value": value}
+    row |= param_cells(trial, taken=(*row, *LAST_COLUMNS))
+    remarks = {name: getattr(trial, name) for name in LAST_COLUMNS}
+    return row | {name: cell(text.partition("\n")[0]) for name, text in remarks.items() if text}

@@ -1,12 +1,11 @@
 """`thomax tell`: record what came of a point."""
 
 import argparse
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thomax.cli.journals import add_shared, open_again, opened_in_turn
-from thomax.cli.numbers import value_in, whole_in
+from thomax.cli.numbers import take_negative_numbers, value_in, whole_in
 from thomax.cli.texts import json_object, say
 from thomax.storage.locks import waiting
 from thomax.storage.telling import tell_pending
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   thomax tell search.jsonl 3 0.93
   thomax tell search.jsonl 4 --failed "out of memory"
+  thomax tell search.jsonl 5 0.88 --note "stirrer slow"
   thomax tell search.jsonl --params '{"lr": 0.01, "act": "relu"}' 0.87
   thomax tell search.jsonl --from results.csv"""
 
@@ -34,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     parser.description = "Record the value of a trial, or that it failed."
     parser.epilog = EXAMPLES
-    # argparse takes -1e-05 for a flag, until Python 3.14.
-    parser._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
+    take_negative_numbers(parser)
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
         "outcome",
@@ -50,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REASON",
         help="record a failure instead of a value",
     )
+    parser.add_argument("--note", metavar="TEXT", help="a remark to keep with the result")
     parser.add_argument(
         "--params",
         nargs="+",
@@ -105,7 +105,7 @@ def _is_told_at_once(options: argparse.Namespace) -> bool:
     number = _number(trial)
     value = value_in(values[0], "tell", _FAILURES) if values else None
     with waiting(options.wait):
-        return tell_pending(options.journal, number, value, options.failed)
+        return tell_pending(options.journal, number, value, options.failed, options.note)
 
 
 def _words(told: "Told", blank: int, journal: Path) -> str:
@@ -114,6 +114,11 @@ def _words(told: "Told", blank: int, journal: Path) -> str:
     parts = [f"recorded {what} in {journal}"]
     if told.before:
         parts.append(f"{told.before} had been recorded before")
+    if told.outdated:
+        rows = "1 row has" if told.outdated == 1 else f"{told.outdated} rows have"
+        parts.append(f"{rows} a result that was corrected or retracted since, which stays so")
+    if told.other_notes:
+        parts.append(f"the notes of {told.other_notes} stay as they were recorded")
     if blank:
         parts.append(f"skipped {blank} row{'' if blank == 1 else 's'} without a value")
     return "; ".join(parts)
@@ -128,6 +133,8 @@ def _outcomes(options: argparse.Namespace, space: "Space | Pool") -> "Outcomes":
     if options.file:
         if options.failed is not None:
             raise ValueError("--from takes no --failed: the file has errors in it.")
+        if options.note is not None:
+            raise ValueError("--from takes no --note: write notes in a column `note` of the file.")
         return read_outcomes(options.file, space)
     if options.as_run or options.allow_repeats:
         raise ValueError("--as-run and --allow-repeats need --from FILE.")
@@ -136,8 +143,9 @@ def _outcomes(options: argparse.Namespace, space: "Space | Pool") -> "Outcomes":
         raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
     value = value_in(values[0], "tell", _FAILURES) if values else None
     if options.params:
-        return Outcomes([Outcome("tell", None, value, options.failed, _params(trial))])
-    return Outcomes([Outcome("tell", _number(trial), value, options.failed)])
+        point = Outcome("tell", None, value, options.failed, _params(trial), note=options.note)
+        return Outcomes([point])
+    return Outcomes([Outcome("tell", _number(trial), value, options.failed, note=options.note)])
 
 
 def _number(text: str) -> int:

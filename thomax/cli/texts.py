@@ -6,6 +6,7 @@ from typing import TextIO
 
 from thomax.support.types import Params, ParamsLike
 
+LAST_COLUMNS = ("error", "note")  # of a table of trials
 _WIDEST = 40  # characters of a cell
 
 
@@ -104,8 +105,9 @@ def table(rows: Sequence[Mapping[str, str]]) -> str:
         9      0.5
         10
     """
-    # The error comes last, also where an earlier row has more parameters than the first.
-    names = sorted(dict.fromkeys(n for row in rows for n in row), key=lambda n: n == "error")
+    # Remarks come last, also where an earlier row has more parameters than the first.
+    found = dict.fromkeys(n for row in rows for n in row)
+    names = [n for n in found if n not in LAST_COLUMNS] + [n for n in LAST_COLUMNS if n in found]
     lines = [dict(zip(names, map(cell, names), strict=True)), *rows]
     widths = {n: max(len(line.get(n, "")) for line in lines) for n in names}
     return "\n".join(

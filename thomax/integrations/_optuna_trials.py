@@ -17,6 +17,7 @@ from thomax.support.types import Params, ParamsLike
 
 _PROPOSAL = "thomax:relative_params"
 _FALLBACK = "thomax:fallback"
+STATE = "thomax:state"  # the attribute of a trial whose state Optuna has no name for
 _CHUNK = 2045  # characters that every storage takes
 
 
@@ -56,7 +57,7 @@ def history_of(
     """
     told, values, pending = [], [], []
     for trial in trials:
-        if trial.number == number:
+        if trial.number == number or trial.user_attrs.get(STATE) == "retracted":
             continue
         if not trial.state.is_finished():
             pending.append(view.point(pending_params(trial)))

@@ -37,6 +37,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from thomax.integrations._optuna_space import Distributions, inferred_conditions
 from thomax.integrations._optuna_trials import (
+    STATE,
     direction_of,
     is_feasible,
     observed_value,
@@ -55,12 +56,13 @@ from thomax.support.user_warnings import warn
 
 _SPACE = "thomax:space"
 _NUMBER = "thomax:number"
-_STATE = "thomax:state"
 _ERROR = "thomax:error"
+_NOTE = "thomax:note"
 _STATES = {
     "complete": TrialState.COMPLETE,
     "failed": TrialState.FAIL,
     "dropped": TrialState.FAIL,
+    "retracted": TrialState.FAIL,
     "pending": TrialState.RUNNING,
 }
 
@@ -196,16 +198,17 @@ def _compared(
             raise ValueError(
                 f"to_study needs a study of the same search, but trial {number} of {study_name!r} "
                 f"was {there.params} with value {there.value}, got {trial.params} with value "
-                f"{trial.value}: give another study_name."
+                f"{trial.value}: give another study_name, also if it was corrected since, for "
+                "Optuna does not change finished trials."
             )
     return lacking, ended
 
 
-def _content(trial: FrozenTrial) -> tuple[tuple[str, ...], bool, float | None]:
+def _content(trial: FrozenTrial) -> tuple[tuple[str, ...], bool, bool, float | None]:
     """Return what is learnt from a trial."""
-    finished = trial.state.is_finished()
+    finished, retracted = trial.state.is_finished(), trial.user_attrs.get(STATE) == "retracted"
     value = observed_value(trial) if finished else math.nan
-    return _marks(trial), finished, None if math.isnan(value) else value
+    return _marks(trial), finished, retracted, None if math.isnan(value) else value
 
 
 def _marks(trial: FrozenTrial) -> tuple[str, ...]:
@@ -266,8 +269,11 @@ def _finish(study: Study, known: FrozenTrial, trial: Trial) -> None:
 
 def _remarks(trial: Trial) -> dict[str, str]:
     """Return what Optuna has no place for."""
-    dropped = {_STATE: "dropped"} if trial.state == "dropped" else {}
-    return dropped if trial.error is None else {**dropped, _ERROR: trial.error}
+    found: dict[str, str | None] = {
+        STATE: trial.state if trial.state in ("dropped", "retracted") else None
+    }
+    found |= {_ERROR: trial.error, _NOTE: trial.note and trial.note[:1000]}
+    return {name: text for name, text in found.items() if text is not None}
 
 
 # From Optuna
@@ -349,7 +355,7 @@ def _copy_or_refuse(optimizer: Optimizer, trial: FrozenTrial) -> str | None:
         params = _fitting(optimizer.space, trial)
     except ValueError as error:
         return str(error)
-    dropped = trial.user_attrs.get(_STATE) == "dropped"
+    dropped, retracted = (trial.user_attrs.get(STATE) == s for s in ("dropped", "retracted"))
     if trial.state == TrialState.WAITING:
         optimizer.enqueue(params)
     elif dropped or not trial.state.is_finished():
@@ -359,7 +365,10 @@ def _copy_or_refuse(optimizer: Optimizer, trial: FrozenTrial) -> str | None:
             optimizer.drop(asked)
     else:
         value = observed_value(trial)
-        optimizer.tell(params, value, error=_why_failed(trial) if math.isnan(value) else None)
+        reason = _why_failed(trial) if math.isnan(value) else None
+        told = optimizer.tell(params, value, error=reason, note=trial.user_attrs.get(_NOTE))
+        if retracted:
+            optimizer.retract(told)
     return None
 
 

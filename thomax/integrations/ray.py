@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -274,13 +275,27 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         self._reported = dict(state["reported"])
         self._optimizer = self._new_optimizer()
         for trial in state["trials"]:
-            if trial["state"] in ("complete", "failed"):
-                self._optimizer.tell(trial["params"], trial["value"], error=trial["error"])
+            if trial["state"] in ("complete", "failed", "retracted"):
+                _tell_again(self._optimizer, trial)
                 continue
             self._optimizer.enqueue(trial["params"])
             asked = self._optimizer.ask()
             if trial["state"] == "dropped":
                 self._optimizer.drop(asked)
+
+
+def _tell_again(optimizer: Optimizer, saved: ParamsLike) -> None:
+    """Record a finished trial, and then what it was corrected to."""
+    outcomes: list[ParamsLike] = [*saved.get("corrections", []), saved]
+    first = outcomes[0]
+    told = optimizer.tell(
+        saved["params"], first["value"], error=first["error"], note=saved.get("note")
+    )
+    for before, after in pairwise(outcomes):
+        if after["state"] == "retracted":
+            optimizer.retract(told, why=before["why"])
+        else:
+            optimizer.correct(told, after["value"], error=after["error"], why=before["why"])
 
 
 def _saved(optimizer: Optimizer, trial: Trial) -> Params:

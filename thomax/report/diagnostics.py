@@ -112,7 +112,7 @@ def _new_draws(snapshot: Snapshot, policy: Policy, data: Data) -> tuple[float, l
 
 
 def _ask_seconds(snapshot: Snapshot, space: Space | Pool, policy: Policy, data: Data) -> float:
-    exclude = [t.params for t in snapshot.trials]
+    exclude = [t.params for t in snapshot.taken]
     seconds = []
     for _ in range(2):  # the first one may compile
         start = time.perf_counter()

@@ -15,7 +15,7 @@ from thomax.report.sections import SECTIONS
 from thomax.report.text import script_json
 
 _FILES = ("style.css", "script.js")
-_ENDED = ("complete", "failed", "dropped")
+_ENDED = ("complete", "failed", "dropped", "retracted")
 
 
 def render(content: Content, plotly: str, refresh: int | None = None) -> str:

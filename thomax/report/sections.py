@@ -18,7 +18,7 @@ from thomax.report.pieces import (
     view_buttons,
 )
 from thomax.report.text import number, shown
-from thomax.storage.trial import Trial, value_of
+from thomax.storage.trial import Trial, outcome_words, value_of
 from thomax.suggest import FEWEST_VALUES
 
 _MOST_LISTED = 50  # rows of a list, most of them folded
@@ -196,23 +196,50 @@ def _pending(sheet: Sheet, content: Content) -> None:
     sheet.add("pending", "Pending", how, listed, f"<p>… and {more} later.</p>" if more else "")
 
 
+def _corrections(sheet: Sheet, content: Content) -> None:
+    changes = content.snapshot.changes
+    if not changes:
+        return
+    how = (
+        "Results that were corrected, or retracted so that nothing is learnt from them; the "
+        "latest change first."
+    )
+    rows = [
+        (
+            str(number),
+            *(escape(shown(outcome_words(outcome), 160)) for outcome in (before, after)),
+            escape(shown(before.why or "–", 300)),
+        )
+        for number, before, after in changes[: -_MOST_LISTED - 1 : -1]
+    ]
+    head = ("trial", "was", "became", "why")
+    listed = in_part(rows, _SEEN, "changes", lambda rows: table(head, rows, wide=[1, 2, 3]))
+    more = len(changes) - len(rows)
+    earlier = f"<p>… and {more} earlier.</p>" if more else ""
+    sheet.add("corrections", "Corrections", how, listed, earlier)
+
+
 def _table(sheet: Sheet, content: Content) -> None:
     how = f"The {MOST_BEST} best observed trials, and what the model believes of them."
     trials = content.snapshot.ranked[:MOST_BEST]
     if not trials:
         return
     names = content.snapshot.parameters
+    has_notes = any(t.note for t in trials)
     rows = [
         (
-            str(t.number),
+            f"{t.number} (corrected)" if t.corrections else str(t.number),
             number(value_of(t)),
             _belief_text(content, t),
             *(escape(shown(t.params[name])) if name in t.params else "–" for name in names),
+            *([escape(shown(t.note or "–", 300))] if has_notes else []),
         )
         for t in trials
     ]
     head = ("trial", "value", "model ± 2 sd", *(escape(shown(name, 40)) for name in names))
-    sheet.add("trials", "Best trials", how, _gallery(content, trials), table(head, rows))
+    head += ("note",) if has_notes else ()
+    listed = table(head, rows, wide=[len(head) - 1] if has_notes else [])
+    sheet.add("trials", "Best trials", how, _gallery(content, trials), listed)
 
 
 def _gallery(content: Content, trials: Sequence[Trial]) -> str:
@@ -274,5 +301,5 @@ def _note(content: Content) -> str:
 
 SECTIONS = (
     _best, _convergence, _parallel, _slices, _importance, _candidates, _pending, _failures,
-    _table, _draws,
+    _corrections, _table, _draws,
 )  # fmt: skip

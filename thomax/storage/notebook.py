@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from thomax.storage.snapshot import Snapshot
-from thomax.storage.trial import Trial
+from thomax.storage.trial import Trial, outcome_words, state_words
 
 _LONGEST = 60  # characters of a cell
 _LAST = 5  # trials that are shown
@@ -16,7 +16,7 @@ def trial_html(trial: Trial) -> str:
     Args:
         trial: The trial.
     """
-    rows = {"trial": trial.number, "state": trial.state, **_outcome(trial)}
+    rows = {"trial": trial.number, "state": state_words(trial), **_outcome(trial)}
     lines = [("", rows), ("params", trial.params)]
     body = "".join(
         f"<tr><th>{_cell(f'{group} {name}'.strip())}</th><td>{_cell(value)}</td></tr>"
@@ -36,9 +36,11 @@ def search_html(title: str, snapshot: Snapshot) -> str:
     shown = [("best", snapshot.best)] if snapshot.best else []
     shown += [("", trial) for trial in snapshot.trials[-_LAST:]]
     names = [*dict.fromkeys(name for _, trial in shown for name in trial.params)]
-    head = ["", "trial", "state", "value", *names, "error"]
+    remarks = [name for name in ("error", "note") if any(getattr(t, name) for _, t in shown)]
+    head = ["", "trial", "state", "value", *names, *remarks]
     rows = [
-        [mark, t.number, t.state, *map(_shown, [t.value, *map(t.params.get, names), t.error])]
+        [mark, t.number, state_words(t), *map(_shown, [t.value, *map(t.params.get, names)])]
+        + [_shown(getattr(t, name)) for name in remarks]
         for mark, t in shown
     ]
     table = _row("th", head) + "".join(_row("td", row) for row in rows)
@@ -48,7 +50,8 @@ def search_html(title: str, snapshot: Snapshot) -> str:
 
 
 def _outcome(trial: Trial) -> Mapping[str, float | str]:
-    found = {"value": trial.value, "error": trial.error}
+    before = ", ".join(map(outcome_words, trial.corrections)) or None
+    found = {"value": trial.value, "error": trial.error, "note": trial.note, "before": before}
     return {name: value for name, value in found.items() if value is not None}
 
 

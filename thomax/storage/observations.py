@@ -85,8 +85,8 @@ class EncodedHistory(History):
         return np.array([self._rows[t.number][1] for t in trials]).reshape(-1, *shape)
 
     def identities(self) -> set[Identity]:
-        """Return what tells the points of all trials from other points of the space."""
-        trials = self.listed()
+        """Return what tells the points that are taken from other points of the space."""
+        trials = self.taken
         new = _not_in(self._identities, trials)
         found = identities(self._space, [t.params for t in new], self.rows(*new))
         for trial, identity in zip(new, found, strict=True):

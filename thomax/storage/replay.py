@@ -6,10 +6,13 @@ Records:
     {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
     {"enqueue": {...}}                                a point to propose next
     {"drop": number}                                  an unfinished trial given up
+    {"correct": number, "value": ..., "error": e}     a finished trial has another result from here
+    {"retract": number}                               nothing is learnt from a finished trial
     {"all": [record, ...]}                            several of these at once: one line, so that
                                                       a crash leaves all of them or none
 
 The `params` of a tell are there only where another point was evaluated than the one asked for.
+Where somebody made a remark, a tell and an add have a `note`, a correct and a retract a `why`.
 """
 
 import reprlib
@@ -18,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from thomax.storage.records import Record
-from thomax.storage.trial import State, Trial
+from thomax.storage.trial import Correction, State, Trial
 from thomax.support.types import Json, Params
 from thomax.support.user_warnings import warn
 
@@ -48,6 +51,11 @@ class History:
     def told(self) -> list[Trial]:
         """The trials that there is something to learn from: complete and failed ones."""
         return self.listed("complete", "failed")
+
+    @property
+    def taken(self) -> list[Trial]:
+        """The trials whose points are not to be proposed again: all but retracted ones."""
+        return self.listed("pending", "complete", "failed", "dropped")
 
     @property
     def next_number(self) -> int:
@@ -97,7 +105,12 @@ class History:
                 trial = _finished(self.trials[number], record)
             case {"drop": int(number)} if number in self.trials:
                 trial = replace(self.trials[number], state="dropped")
-            case {"tell": number} | {"drop": number}:
+            case {"correct": int(number)} if number in self.trials:
+                trial = _finished(self._changed(number, record), record)
+            case {"retract": int(number)} if number in self.trials:
+                gone = self._changed(number, record)
+                trial = replace(gone, value=None, state="retracted", error=None)
+            case {"tell": number} | {"drop": number} | {"correct": number} | {"retract": number}:
                 # The ask was damaged, and repair left it out.
                 warn(f"The params of trial {number} are lost: left it out.")
                 return None
@@ -105,6 +118,13 @@ class History:
                 raise ValueError(f"unknown record {reprlib.repr(record)}")
         self.trials[trial.number] = trial
         return trial
+
+    def _changed(self, number: int, record: Record) -> Trial:
+        """Return the trial with one more correction, which holds what it is now."""
+        known, why = self.trials[number], record.get("why")
+        assert isinstance(why, str | None)  # `require_sound` has seen to it
+        now = Correction(self.count + 1, known.state, known.value, known.error, why)
+        return replace(known, corrections=(*known.corrections, now))
 
     def _usual(self, record: Record) -> Trial | None:
         """Return the trial of an ask or of a value told, which nearly all records are.
@@ -144,7 +164,7 @@ def require_sound(record: Record) -> None:
     Args:
         record: Any record.
     """
-    for name in ("ask", "tell", "add", "drop"):
+    for name in ("ask", "tell", "add", "drop", "correct", "retract"):
         if type(number := record.get(name, 0)) is not int or number < 0:
             raise ValueError(
                 f"A record needs a trial's number for {name!r}, got {reprlib.repr(number)}."
@@ -154,7 +174,10 @@ def require_sound(record: Record) -> None:
             raise ValueError(
                 f"A record needs values by name for {name!r}, got {reprlib.repr(params)}."
             )
-    if "tell" in record or "add" in record:
+    for name in ("note", "why"):
+        if not isinstance(text := record.get(name), str | None):
+            raise ValueError(f"A record needs a text for {name!r}, got {reprlib.repr(text)}.")
+    if record.keys() & {"tell", "add", "correct"}:
         value, error = record.get("value", "nothing"), record.get("error")
         if not (value is None or _is_finite(value)):
             raise ValueError(f"A record needs a finite number or null, got {reprlib.repr(value)}.")
@@ -171,8 +194,10 @@ def _is_finite(value: Json) -> bool:
 def _finished(trial: Trial, record: Record) -> Trial:
     """Return the trial with its result, and with the point that was evaluated instead, if any."""
     value, error, params = record["value"], record.get("error"), record.get("params", trial.params)
-    assert isinstance(value, int | float | None)  # `require_sound` has seen to all three
+    note = record.get("note", trial.note)
+    assert isinstance(value, int | float | None)  # `require_sound` has seen to all four
     assert isinstance(error, str | None)
     assert isinstance(params, dict)
+    assert isinstance(note, str | None)
     state: State = "failed" if value is None else "complete"
-    return replace(trial, params=params, value=value, state=state, error=error)
+    return replace(trial, params=params, value=value, state=state, error=error, note=note)

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from thomax.storage.headers import search_header
 from thomax.storage.journal import Journal
 from thomax.storage.records import Record
 from thomax.storage.replay import History
-from thomax.storage.trial import Direction, Trial, ranked, sign_of
+from thomax.storage.trial import Correction, Direction, Trial, ranked, sign_of
 from thomax.support.types import Json
 
 if TYPE_CHECKING:
@@ -28,6 +28,20 @@ if TYPE_CHECKING:
     from thomax.space.space import Space
 
 Batches = list[list[int]]
+
+
+class Change(NamedTuple):
+    """A correction or retraction, with what came of it.
+
+    Args:
+        number: The trial.
+        before: What the trial was, and why it was changed.
+        after: What it was then: the trial as it is now, or what the next correction found.
+    """
+
+    number: int
+    before: Correction
+    after: Correction | Trial
 
 
 @dataclass(frozen=True)
@@ -129,6 +143,21 @@ class Snapshot:
         return [t for t in self.trials if t.state == "pending"]
 
     @cached_property
+    def taken(self) -> list[Trial]:
+        """The trials whose points are not to be proposed again: all but retracted ones."""
+        return [t for t in self.trials if t.state != "retracted"]
+
+    @property
+    def changes(self) -> list[Change]:
+        """All corrections and retractions, in the order in which they were made."""
+        found: list[Change] = []
+        for trial in self.trials:
+            later: list[Correction | Trial] = [*trial.corrections[1:], trial]
+            pairs = zip(trial.corrections, later, strict=False)
+            found += [Change(trial.number, before, after) for before, after in pairs]
+        return sorted(found, key=lambda change: change.before.record)
+
+    @cached_property
     def ranked(self) -> list[Trial]:
         """The trials with a value, the best first."""
         return ranked(self.trials, self.direction)
@@ -185,7 +214,7 @@ class Snapshot:
             raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
         rows = []
         for t in self.trials:
-            own = {"value": t.value, "state": t.state, "error": t.error}
+            own = {"value": t.value, "state": t.state, "error": t.error, "note": t.note}
             taken = {"number", *own}
             params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
             rows.append({"number": t.number, **params, **own})
@@ -206,6 +235,6 @@ def batches_of(records: Iterable[Record]) -> Batches:
     for record in records:
         if isinstance(number := record.get("ask"), int):
             batches[-1].append(number)
-        elif batches[-1] and record.keys() & {"tell", "add", "all"}:
+        elif batches[-1] and record.keys() & {"tell", "add", "all", "correct", "retract"}:
             batches.append([])
     return [batch for batch in batches if batch]

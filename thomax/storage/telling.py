@@ -5,12 +5,14 @@ from pathlib import Path
 
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal
-from thomax.storage.outcomes import checked_outcome
+from thomax.storage.outcomes import checked_outcome, remark
 from thomax.storage.records import Record
 from thomax.storage.replay import require_sound, together
 
 
-def tell_pending(path: Path, number: int, value: float | None, error: str | None) -> bool:
+def tell_pending(
+    path: Path, number: int, value: float | None, error: str | None, note: str | None = None
+) -> bool:
     """Record the outcome of a pending trial, if an index tells that this is all there is to do.
 
     Args:
@@ -18,6 +20,7 @@ def tell_pending(path: Path, number: int, value: float | None, error: str | None
         number: The trial.
         value: Its value; None or NaN if it failed.
         error: Why it failed.
+        note: A remark on it.
 
     Returns:
         Whether it was recorded; if not, nothing was changed, and opening the journal tells more.
@@ -33,7 +36,8 @@ def tell_pending(path: Path, number: int, value: float | None, error: str | None
             return False
         if not _are_in_space(journal, state.points):
             return False
-        journal.append({"tell": number, "value": result, "error": failure})
+        told: Record = {"tell": number, "value": result, "error": failure}
+        journal.append(told | remark("tell", "note", note))
         del state.numbers[number]
         journal.write_index([*state.numbers], state.next_number)
     return True

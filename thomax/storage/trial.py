@@ -6,8 +6,31 @@ from typing import Literal
 
 from thomax.support.types import Params
 
-State = Literal["pending", "complete", "failed", "dropped"]
+State = Literal["pending", "complete", "failed", "dropped", "retracted"]
 Direction = Literal["maximize", "minimize"]
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a finished trial was before it was corrected or retracted, and why that was done.
+
+    Args:
+        record: The number of the journal's line that changed the trial, `n` in the file.
+        state: The state before: "complete", "failed" or "retracted".
+        value: The value before, if there was one.
+        error: Why there was none.
+        why: Why it was changed, if somebody said so.
+
+    Examples:
+        >>> Correction(record=9, state="complete", value=0.18, why="two digits swapped").value
+        0.18
+    """
+
+    record: int
+    state: State
+    value: float | None = None
+    error: str | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True)
@@ -19,8 +42,10 @@ class Trial:
         params: The point, a value for each active parameter.
         value: The observed value; only a complete trial has one.
         state: "pending" until the result is known, then "complete", "failed" or "dropped"
-            (given up before it ended).
+            (given up before it ended); "retracted" if the result was taken back.
         error: Why a failed trial has no value.
+        note: What was remarked when the result was told.
+        corrections: What the trial was before each time that it was corrected or retracted.
 
     Examples:
         >>> Trial(number=0, params={"x": 0.5}).state
@@ -34,6 +59,8 @@ class Trial:
     value: float | None = None
     state: State = "pending"
     error: str | None = None
+    note: str | None = None
+    corrections: tuple[Correction, ...] = ()
 
     def _repr_html_(self) -> str:
         from thomax.storage.notebook import trial_html  # here: it needs this module
@@ -52,6 +79,35 @@ def sign_of(direction: Direction) -> float:
         -1.0
     """
     return 1.0 if direction == "maximize" else -1.0
+
+
+def state_words(trial: Trial) -> str:
+    """Return the state of a trial for a table, with a mark if its result was corrected.
+
+    Args:
+        trial: The trial.
+
+    Examples:
+        >>> state_words(Trial(0, {}, 0.81, "complete", corrections=(Correction(9, "failed"),)))
+        'complete (corrected)'
+    """
+    is_corrected = trial.corrections and trial.state != "retracted"
+    return f"{trial.state} (corrected)" if is_corrected else trial.state
+
+
+def outcome_words(outcome: Trial | Correction) -> str:
+    """Return what came of a trial, now or before a correction, for a table.
+
+    Args:
+        outcome: The trial, or what it was.
+
+    Examples:
+        >>> outcome_words(Correction(9, "failed", error="leak"))
+        'failed: leak'
+    """
+    if outcome.value is not None:
+        return f"{outcome.value:.6g}"
+    return f"{outcome.state}: {outcome.error}" if outcome.error else outcome.state
 
 
 def value_of(trial: Trial) -> float:
