@@ -42,6 +42,8 @@ from thomax.support.user_warnings import warn
 if TYPE_CHECKING:
     import pandas as pd
 
+    from thomax.prediction import Prediction
+
 SpaceLike = Space | Pool | Mapping[str, Parameter]
 Outcome = tuple[Trial | int | ParamsLike, float | None, str | None]
 
@@ -355,6 +357,35 @@ class Optimizer:
         if means is None:
             return best
         return self._copy(self._history.listed("complete")[int(means.argmax())])
+
+    def predict(self, points: "ParamsLike | Trial | Sequence[ParamsLike | Trial]") -> "Prediction":
+        """Return what the model expects at any points: means, deviations and 90 % intervals.
+
+        The numbers are in the units of the values told, for the objective itself and for one more
+        measurement of it. They come from the model that `recommend()` and the report use; failed
+        trials are left out. It takes at least three values.
+
+        Args:
+            points: The params of one point or of several, or trials; for a pool the index, name
+                or label of candidates is enough.
+
+        Examples:
+            >>> from thomax import Float
+            >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
+            >>> for x in (-0.8, -0.3, 0.2, 0.6, 0.9):
+            ...     _ = optimizer.tell({"x": x}, x**2)
+            >>> found = optimizer.predict([{"x": 0.3}, {"x": 0.61}])
+            >>> bool(found.low[1] < 0.61**2 < found.high[1])
+            True
+        """
+        from thomax.prediction import points_of, predict
+
+        data = self._history.data(self.direction)
+        params = points_of(self.space, points)
+        found = predict(
+            self.policy, self.space, data, params, direction=self.direction, seed=self.seed
+        )
+        return replace(found, params=[self.space.with_objects(point) for point in params])
 
     @spell_checked
     def run(
