@@ -1,7 +1,7 @@
 """One evaluation of a search, and what is said of many: which is best, which way is better."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from thomax.support.types import Params
@@ -21,6 +21,7 @@ class Trial:
         state: "pending" until the result is known, then "complete", "failed" or "dropped"
             (given up before it ended).
         error: Why a failed trial has no value.
+        given: What `ask(given=...)` had fixed when the point was proposed.
 
     Examples:
         >>> Trial(number=0, params={"x": 0.5}).state
@@ -34,6 +35,7 @@ class Trial:
     value: float | None = None
     state: State = "pending"
     error: str | None = None
+    given: Params = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         from thomax.storage.notebook import trial_html  # here: it needs this module
