@@ -1,19 +1,23 @@
 """What the model expects at any points, in the objective's units: `Optimizer.predict`.
 
 The posterior of the function at a point is normal on the scale of the targets, and a measurement
-adds the fitted noise. Quantiles pass through the way back to the objective's units, which is
-monotone; where that way is not linear, means and deviations are integrals over the normal
-distribution.
+adds the fitted noise. Where targets are warped, means and deviations in the objective's units are
+integrals over the normal distribution; quantiles pass through the way back, which is monotone.
+
+Scales, amplitude and noise are fitted to the same n values, and so the normal distribution is too
+narrow while these are few. Integrating over the amplitude alone would make it a Student
+distribution with about n degrees of freedom; intervals take n / 2 for all that is fitted.
+docs/research/coverage.md has what they hold.
 
 Notation:
-    z        draws or nodes of a standard normal
+    z        nodes of a standard normal
     targets  values on the scale of the model: standardised, and maybe warped
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.special
@@ -21,6 +25,7 @@ import scipy.special
 from thomax.keys import NO_TRIAL, make_keys
 from thomax.model.data import Data
 from thomax.model.evaluation import in_units
+from thomax.model.targets import invertible
 from thomax.policies.base import Policy
 from thomax.policies.prepared import HasMarginals, Marginals
 from thomax.space.pool import Pool
@@ -48,7 +53,8 @@ class Prediction:
     Args:
         params: The points.
         mean: The expected value of the objective.
-        std: The standard deviation of that expectation: how little the model knows.
+        std: The standard deviation of the objective around it, freed of noise: how little the
+            model knows.
         low: The 5 % quantile of the objective, freed of noise.
         high: Its 95 % quantile.
         measurement_low: The 5 % quantile of one more measurement, noise included.
@@ -196,9 +202,9 @@ def predict(
         )
     x = np.asarray(space.encode(params), np.float32) if params else np.zeros((0, *space.shape))
     believing = belief_policy(policy, space, beta=1.0)
-    marginals = believing.marginals(data, x) if isinstance(believing, HasMarginals) else None
+    marginals = _marginals(believing, data, x)
     if marginals is not None:
-        found = _of_normal(marginals)
+        found = _of_normal(marginals, freedom=len(data) / 2)
     else:
         noise_std = _noise_std(space, data)
         found = _of_draws(_drawn(believing, data, x, seed), noise_std)
@@ -207,9 +213,26 @@ def predict(
     return Prediction(params, **found)
 
 
-def _of_normal(m: Marginals) -> dict[str, np.ndarray]:
-    """Bring a normal distribution at each point to the units of the values."""
-    edge = float(scipy.special.ndtri(1 - _EDGE))
+def _marginals(policy: Policy, data: Data, x: np.ndarray) -> Marginals | None:
+    """Return the posterior in closed form, with a way back that is exact, where there is one.
+
+    A search pulls in wild values, which it need not tell apart; whoever wants to know what to
+    expect there does.
+    """
+    if not isinstance(policy, HasMarginals):
+        return None
+    if not getattr(policy, "standardise", False):
+        return policy.marginals(data, x)
+    assert is_dataclass(policy)
+    standard = invertible(data.y)
+    on_targets: Any = replace(policy, standardise=False)
+    found: Marginals | None = on_targets.marginals(Data(data.x, standard.targets), x)
+    return None if found is None else replace(found, standard=standard)
+
+
+def _of_normal(m: Marginals, freedom: float) -> dict[str, np.ndarray]:
+    """Bring the distributions at the points to the units of the values."""
+    edge = float(scipy.special.stdtrit(freedom, 1 - _EDGE))
     wide = np.hypot(m.std, m.noise_std)
     quantiles = [m.mean - edge * m.std, m.mean + edge * m.std]
     quantiles += [m.mean - edge * wide, m.mean + edge * wide]

@@ -9,6 +9,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "suggest": ("thomax.cli.suggest", "propose the next points of a search"),
     "tell": ("thomax.cli.tell", "record what came of a point"),
     "drop": ("thomax.cli.drop", "give up trials that were suggested"),
+    "predict": ("thomax.cli.predict", "print what the model expects at points"),
     "show": ("thomax.cli.show", "list the trials of a search"),
     "report": ("thomax.cli.report", "write a page about a search, to look at"),
     "repair": ("thomax.cli.repair", "rescue a damaged journal"),
