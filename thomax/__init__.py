@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from thomax.policies.neural import NeuralTS, NeuralUCB
     from thomax.policies.random import Random, Sobol
     from thomax.policies.sto import STOBNTS, STOBNTSLinear
+    from thomax.prediction import Prediction
     from thomax.running.loop import StopReason
     from thomax.search.settings import Search
     from thomax.shortcuts import maximize, minimize, theorem_settings
@@ -47,6 +48,7 @@ _HOMES = {
     "policies.neural": "NeuralTS NeuralUCB",
     "policies.random": "Random Sobol",
     "policies.sto": "STOBNTS STOBNTSLinear",
+    "prediction": "Prediction",
     "space.pool": "Pool",
     "storage.repair": "repair",
     "shortcuts": "maximize minimize theorem_settings",
@@ -75,6 +77,7 @@ __all__ = [
     "Ordinal",
     "Policy",
     "Pool",
+    "Prediction",
     "Random",
     "STOBNTSLinear",
     "Search",

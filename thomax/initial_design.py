@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from thomax.keys import Stream, make_key, stream
 from thomax.model.sobol import MOST_DIMENSIONS, sobol_point
 from thomax.search.settings import Search
+from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.support.checks import POSITIVE, check, is_whole, whole
@@ -208,6 +209,34 @@ def quasi_random_point(
     return found
 
 
+def quasi_random_point_in(
+    region: Region,
+    seed: int,
+    number: int,
+    exclude: Sequence[Params],
+    before: np.ndarray,
+) -> Params | None:
+    """Return a point like `quasi_random_point` where some parameters are given.
+
+    Args:
+        region: Where to search.
+        seed: The seed of the sequence.
+        number: Which point of the sequence.
+        exclude: Points of the whole space that are not returned.
+        before: Encoded points of the whole space that came before.
+
+    Returns:
+        The point of the whole space, or None where there are no others.
+    """
+    taken = [point for point in map(region.inside, exclude) if point is not None]
+    space = region.space
+    if space is None:
+        return None if taken else region.completed({})
+    seen = {*identities(space, taken, space.encode(taken) if taken else [])}
+    found = quasi_random_point(space, seed, number, seen, region.project(before))
+    return None if found is None else region.completed(found)
+
+
 def most_uncertain_point(
     space: Space | Pool,
     seed: int,
@@ -217,6 +246,7 @@ def most_uncertain_point(
     kernel: "Kernel",
     noise_std: float,
     search: Search = _USUAL_SEARCH,
+    region: Region | None = None,
 ) -> Params | None:
     """Return the point of largest posterior variance given all points before it.
 
@@ -233,6 +263,7 @@ def most_uncertain_point(
         kernel: The prior covariance of encoded points.
         noise_std: The standard deviation of the observation noise.
         search: How the variance is maximised.
+        region: The region of the space that the point must lie in; None for all of it.
 
     Returns:
         The point, or None where there are no others.
@@ -244,13 +275,16 @@ def most_uncertain_point(
     rng = stream(make_key(seed, number), Stream.INITIAL_DESIGN)
     known = space.encode(before) if before else np.zeros((0, *space.shape))
     uncertainty = Uncertainty.given(kernel, known, noise_std)
-    if isinstance(space, Pool) and space.size > _WHOLE:
-        seen = {*space.index(exclude)}
-        some = [i for i in rng.choice(space.size, _WHOLE, replace=False).tolist() if i not in seen]
+    region = region or Region(space)
+    pool = region.space
+    if isinstance(pool, Pool) and pool.size > _WHOLE:
+        taken = [point for point in exclude if region.inside({**point}) is not None]
+        seen = {*pool.index(taken)}
+        some = [i for i in rng.choice(pool.size, _WHOLE, replace=False).tolist() if i not in seen]
         if some:
-            variances = evaluate(uncertainty, np.asarray(space.at(some), np.float32))[0]
-            return space.params([some[variances.argmax()]])[0]
-    found = maximise(rng, uncertainty, space, search=search, exclude=exclude, known=known)
+            variances = evaluate(uncertainty, np.asarray(pool.at(some), np.float32))[0]
+            return pool.params([some[variances.argmax()]])[0]
+    found = maximise(rng, uncertainty, region, search=search, exclude=exclude, known=known)
     return _first(found)
 
 

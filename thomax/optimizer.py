@@ -20,6 +20,7 @@ from thomax.proposals import Proposer, check_search, with_length
 from thomax.running.loop import Callback, StopReason, Unfinished, run, show_on_stderr
 from thomax.running.workers import AnyExecutor, Objective, own_params
 from thomax.search.settings import Search
+from thomax.space.given import Region, region_of
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
@@ -41,6 +42,8 @@ from thomax.support.user_warnings import warn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from thomax.prediction import Prediction
 
 SpaceLike = Space | Pool | Mapping[str, Parameter]
 Told = Trial | int | ParamsLike
@@ -230,29 +233,42 @@ class Optimizer:
         return self._copy(best_first[0])
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, *, given: ParamsLike | None = None) -> Trial: ...
 
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int, *, given: ParamsLike | None = None) -> list[Trial]: ...
 
     @spell_checked
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int | None = None, *, given: ParamsLike | None = None) -> Trial | list[Trial]:
         """Propose the next trial, or the next n: they are pending until told.
 
         Args:
             n: How many trials to return, in a list; without it, one trial is returned. The list
                 is shorter than n, or empty, when every point of a finite space has been proposed;
                 without n that is an error.
+            given: Values that these trials must have, by the names of parameters, such as what
+                is in stock today; for a pool values of its columns, names or labels. The others
+                are searched, and the model learns from all trials. Enqueued points that do not
+                fit stay in the queue.
+
+        Examples:
+            >>> from thomax import Categorical, Float
+            >>> space = {"catalyst": Categorical(["P1", "P2"]), "load": Float(0, 1)}
+            >>> optimizer = Optimizer(space, seed=0)
+            >>> [t.params["catalyst"] for t in optimizer.ask(3, given={"catalyst": "P2"})]
+            ['P2', 'P2', 'P2']
         """
         if n is not None and not is_whole(n, 1):
             raise ValueError(f"ask needs a whole number n >= 1, got {n!r}.")
+        region = region_of(self.space, given)
         with self._own.lock:
-            proposed = self._propose(1 if n is None else int(n))
+            proposed = self._propose(1 if n is None else int(n), region)
         if n is not None:
             return proposed
         if not proposed:
+            where = f"Where given={region.given} holds, the" if region.given else "The"
             raise ValueError(
-                "The space is exhausted: no point was found that has not been proposed. "
+                f"{where} space is exhausted: no point was found that has not been proposed. "
                 "Stop here, or allow repetition with allow_repeats=True."
             )
         return proposed[0]
@@ -410,6 +426,35 @@ class Optimizer:
             return best
         return self._copy(self._history.listed("complete")[int(means.argmax())])
 
+    def predict(self, points: "ParamsLike | Trial | Sequence[ParamsLike | Trial]") -> "Prediction":
+        """Return what the model expects at any points: means, deviations and 90 % intervals.
+
+        The numbers are in the units of the values told, for the objective itself and for one more
+        measurement of it. They come from the model that `recommend()` and the report use; failed
+        trials are left out. It takes at least three values.
+
+        Args:
+            points: The params of one point or of several, or trials; for a pool the index, name
+                or label of candidates is enough.
+
+        Examples:
+            >>> from thomax import Float
+            >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
+            >>> for x in (-0.8, -0.3, 0.2, 0.6, 0.9):
+            ...     _ = optimizer.tell({"x": x}, x**2)
+            >>> found = optimizer.predict([{"x": 0.3}, {"x": 0.61}])
+            >>> bool(found.low[1] < 0.61**2 < found.high[1])
+            True
+        """
+        from thomax.prediction import points_of, predict
+
+        data = self._history.data(self.direction)
+        params = points_of(self.space, points)
+        found = predict(
+            self.policy, self.space, data, params, direction=self.direction, seed=self.seed
+        )
+        return replace(found, params=[self.space.with_objects(point) for point in params])
+
     @spell_checked
     def run(
         self,
@@ -538,7 +583,7 @@ class Optimizer:
     def _repr_html_(self) -> str:
         return search_html(repr(self), self.snapshot())
 
-    def _propose(self, n: int) -> list[Trial]:
+    def _propose(self, n: int, region: Region) -> list[Trial]:
         """Record the next trials, fewer than n if the space is exhausted."""
         self._initial = with_length(self._initial, self.space, lambda: self.policy)  # found once
         proposer = Proposer(
@@ -549,7 +594,9 @@ class Optimizer:
             self._initial,
             self._search,
             self._allow_repeats,
+            region,
         )
+        given: Record = {"given": region.given} if region.given else {}
         proposed: list[Trial] = []
         while len(proposed) < n:
             points = proposer.points(self._history, n - len(proposed))
@@ -557,12 +604,13 @@ class Optimizer:
                 break
             for params in points:
                 asked: Record = {"ask": self._history.next_number, "params": params}
-                proposed.append(self._append_about_trial(asked))
+                proposed.append(self._append_about_trial(asked | given))
         return proposed
 
     def _copy(self, trial: Trial) -> Trial:
         """Hand out a trial of the caller's own: what is done to its params stays there."""
-        return replace(trial, params=self.space.with_objects(trial.params))
+        params, given = (self.space.with_objects(p) for p in (trial.params, trial.given))
+        return replace(trial, params=params, given=given)
 
     def _tell_record(self, trial: Trial | int, as_run: bool) -> tuple[int, Record]:
         if not as_run or not isinstance(trial, Trial):

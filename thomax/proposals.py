@@ -11,11 +11,13 @@ from thomax.initial_design import (
     may_repeat,
     most_uncertain_point,
     quasi_random_point,
+    quasi_random_point_in,
     stage_length,
 )
 from thomax.model.targets import USUAL_NOISE_STD
 from thomax.policies.base import HasPriorKernel, Policy
 from thomax.search.settings import Search
+from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.observations import EncodedHistory
@@ -49,6 +51,7 @@ class Proposer:
         initial: The number of quasi-random initial points, or uncertainty sampling.
         search: How the policy's scores are maximised.
         allow_repeats: Whether points may be proposed again, and twice in a batch.
+        region: The region of the space that points must lie in; None for all of it.
     """
 
     space: Space | Pool
@@ -58,6 +61,7 @@ class Proposer:
     initial: int | UncertaintySampling
     search: Search
     allow_repeats: bool
+    region: Region | None = None
 
     def points(self, history: EncodedHistory, n: int) -> list[Params]:
         """Return the next points, at most n; none if the space is exhausted.
@@ -68,8 +72,12 @@ class Proposer:
             history: All trials so far.
             n: How many points are wanted.
         """
-        if history.queue:
-            return history.queue[:1]
+        region = self._region
+        for enqueued in history.queue:
+            if region.inside(enqueued) is not None:
+                return [enqueued]
+        if region.given:
+            region.require_point(history.rows(*history.listed()))
         if self._is_initial(history):
             point = self._initial_point(history)
             return [] if point is None else [point]
@@ -78,7 +86,7 @@ class Proposer:
         policy = self.policy()
         return suggest(
             policy,
-            self.space,
+            region,
             history.data(self.direction),
             # A policy that reads pending points gets to see those of its own batch.
             1 if policy.reads_pending else n,
@@ -88,6 +96,10 @@ class Proposer:
             exclude=[] if self.allow_repeats else [t.params for t in history.taken],
             distinct=not self.allow_repeats,
         )
+
+    @property
+    def _region(self) -> Region:
+        return self.region or Region(self.space)
 
     def _is_initial(self, history: EncodedHistory) -> bool:
         """Return whether the next point is one of the design, which lasts until something is told.
@@ -103,14 +115,18 @@ class Proposer:
 
     def _initial_point(self, history: EncodedHistory) -> Params | None:
         """Return the next point of the initial design, or None if the space is exhausted."""
-        number = history.next_number
-        excludes = may_repeat(self.space) and not self.allow_repeats
+        number, region = history.next_number, self._region
+        excludes = not self.allow_repeats and (region.space is None or may_repeat(region.space))
         if isinstance(self.initial, UncertaintySampling):
             before = [t.params for t in history.taken]
             return most_uncertain_point(
                 self.space, self.seed, number, before, before if excludes else [],
-                *_prior_of(self.policy(), self.space), self.search,
+                *_prior_of(self.policy(), self.space), self.search, region,
             )  # fmt: skip
+        if region.given:
+            exclude = [t.params for t in history.taken] if excludes else []
+            rows = history.rows(*history.listed())
+            return quasi_random_point_in(region, self.seed, number, exclude, rows)
         seen: set[Identity] = history.identities() if excludes else set()
         return quasi_random_point(
             self.space, self.seed, number, seen, history.rows(*history.listed())

@@ -19,6 +19,7 @@ from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
+from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.support.types import Params, ParamsLike
@@ -34,7 +35,7 @@ _CENTRES = 5  # good points whose neighbourhood is searched
 
 def suggest(
     policy: Policy,
-    space: Space | Pool,
+    space: Space | Pool | Region,
     data: Data,
     n: int,
     *,
@@ -50,7 +51,7 @@ def suggest(
 
     Args:
         policy: What turns keys and data into scores.
-        space: Where to search.
+        space: Where to search: a space, a pool, or a region of one. The policy sees all data.
         data: What has been observed, larger values being better.
         n: How many points; there are fewer where a finite space has no more.
         seed: The seed of the run.

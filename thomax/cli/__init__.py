@@ -11,6 +11,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "correct": ("thomax.cli.correct", "change the result of a finished trial"),
     "retract": ("thomax.cli.retract", "take the results of finished trials back"),
     "drop": ("thomax.cli.drop", "give up trials that were suggested"),
+    "predict": ("thomax.cli.predict", "print what the model expects at points"),
     "show": ("thomax.cli.show", "list the trials of a search"),
     "report": ("thomax.cli.report", "write a page about a search, to look at"),
     "repair": ("thomax.cli.repair", "rescue a damaged journal"),

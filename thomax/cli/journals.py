@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thomax.cli.numbers import seconds_flag
-from thomax.storage.headers import missing_from, search_header
+from thomax.storage.headers import missing_from, require_same_search, search_header
 from thomax.storage.journal import read_header
 from thomax.storage.locks import waiting
+from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -106,6 +107,32 @@ def open_again(path: Path, space: Path | None = None) -> "Optimizer":
             f"{missing[0]}: {advice}go on with it from Python."
         )
     return Optimizer.open(path, space=Space.from_description(description))
+
+
+def space_of(snapshot: Snapshot, path: Path, space: Path | None) -> "Space | Pool":
+    """Return the space of a search that is only looked at.
+
+    Args:
+        snapshot: The search.
+        path: The journal.
+        space: The space file; for the pool of run.jsonl by default run.toml beside it.
+    """
+    from thomax.cli.spacefile import read_space_file
+
+    beside = path.with_suffix(".toml")
+    if space is None and snapshot.space is None and beside.is_file():
+        space = beside
+    if space is None:
+        if snapshot.space is None:
+            raise ValueError(
+                f"{path} needs to describe its space in full, got a journal that does not hold "
+                "the candidates of a pool: give --space SPACE.toml with the pool."
+            )
+        return snapshot.space
+    found = read_space_file(space).space
+    described: Record = {"space": found.describe()}
+    require_same_search(path, {"space": snapshot.description}, described)
+    return found
 
 
 def _require_file(path: Path) -> None:

@@ -222,7 +222,7 @@ def read_outcomes(path: Path, space: Space | Pool) -> Outcomes:
         raise ValueError(f"--from needs a file that ends in .csv or .jsonl, got {path}.")
     points = Points(space)
     if kind == ".jsonl":
-        rows = [*_json_rows(path)]
+        rows = [*json_rows(path)]
         told = [(n, row) for n, row in rows if not _is_blank(row)]
         found = [_json_outcome(f"{path}, line {n}", row) for n, row in told]
         for outcome in found:
@@ -256,7 +256,12 @@ def _is_blank(row: Mapping[str, Json]) -> bool:
     return row.get("value", 0) in (None, "") and row.get("error") in (None, "")
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    """Yield the objects of a file of JSON lines, each with the number of its line.
+
+    Args:
+        path: The file.
+    """
     for line, text in enumerate(decoded(path).split("\n"), start=1):
         if not text.strip():
             continue

@@ -1,11 +1,12 @@
 """Points as tables name them: texts become values, and rows are compared with trials."""
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import TypeVar
 
 from thomax.cli.candidates import TablePool
+from thomax.cli.numbers import number_in
 from thomax.cli.texts import as_text, shown
 from thomax.space.parameters import Listed, Numeric, Parameter
 from thomax.space.pool import Pool
@@ -68,6 +69,24 @@ class Points:
         if isinstance(self.space, Pool):
             return _alike(self.space.params([0])[0].get(name), text, number)
         return _typed(self.space.parameters.get(name), text, number)
+
+    def given(self, where: str, words: Iterable[str]) -> Params:
+        """Return the values in words such as NAME=VALUE.
+
+        Args:
+            where: How errors name the place of the words.
+            words: What was typed.
+        """
+        found: Params = {}
+        for word in words:
+            name, is_pair, text = word.partition("=")
+            if not is_pair:
+                raise ValueError(f"{where} needs NAME=VALUE, got {word!r}.")
+            if name in found:
+                raise ValueError(f"{where} needs each name once, got {name!r} twice.")
+            found[name] = text
+        found = self.canonical(where, found)
+        return {name: self.value(name, text, number_in) for name, text in found.items()}
 
     def may_be_empty(self, name: str) -> bool:
         """Return whether an empty cell is a choice; that of a conditional parameter is none.

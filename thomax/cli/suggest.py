@@ -21,7 +21,8 @@ from thomax.storage.trial import Trial
 EXAMPLES = """examples:
   thomax suggest search.jsonl --space space.toml -n 4
   thomax suggest search.jsonl --json
-  thomax suggest search.jsonl -n 8 --csv plan.csv"""
+  thomax suggest search.jsonl -n 8 --csv plan.csv
+  thomax suggest search.jsonl -n 4 --given catalyst=P1-L4"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=whole_flag, default=1, help="how many points to propose (default 1)"
     )
+    parser.add_argument(
+        "--given", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
+        help="propose only points with these values; the model learns from all",
+    )  # fmt: skip
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--json", action="store_true", help="print one JSON object per line")
     way.add_argument(
@@ -55,11 +60,13 @@ def _suggest(options: argparse.Namespace) -> None:
     if options.decimal_comma and options.csv is None:
         raise ValueError("--decimal-comma needs --csv FILE: it is about the table.")
     with opened_in_turn(lambda: _opened(options), options.wait) as optimizer:
-        columns = Points(optimizer.space).names
+        points = Points(optimizer.space)
+        columns, given = points.names, points.given("--given", options.given)
         _require_writable(options.csv, optimizer.space)
-        trials = optimizer.ask(options.n)
+        trials = optimizer.ask(options.n, given=given)
     if len(trials) < options.n:
-        say("thomax: every point of the space has been proposed", file=sys.stderr)
+        where = " with what is given" if given else " of the space"
+        say(f"thomax: every point{where} has been proposed", file=sys.stderr)
     if options.csv is not None and trials:
         _write(options, columns, trials)
     elif options.json:

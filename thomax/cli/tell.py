@@ -143,7 +143,7 @@ def _outcomes(options: argparse.Namespace, space: "Space | Pool") -> "Outcomes":
         raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
     value = value_in(values[0], "tell", _FAILURES) if values else None
     if options.params:
-        point = Outcome("tell", None, value, options.failed, _params(trial), note=options.note)
+        point = Outcome("tell", None, value, options.failed, params_in(trial), note=options.note)
         return Outcomes([point])
     return Outcomes([Outcome("tell", _number(trial), value, options.failed, note=options.note)])
 
@@ -155,7 +155,12 @@ def _number(text: str) -> int:
     return number
 
 
-def _params(text: str) -> Params:
+def params_in(text: str) -> Params:
+    """Return the point that a flag --params has.
+
+    Args:
+        text: What was typed.
+    """
     params = json_object(text)
     if params is None:
         raise ValueError(f"--params needs a JSON object such as '{{\"x\": 1}}', got {text!r}.")

@@ -23,6 +23,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState
 
 from thomax.space.encoding import Places
+from thomax.space.given import Region, region_of
 from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -263,6 +264,28 @@ class PoolView:
 
 
 View = SpaceView | PoolView
+
+
+def region_where(view: View, params: ParamsLike) -> Region:
+    """Return the region of a view's space where params have these values.
+
+    What the space has no place for is left out, and so is a parameter that is active only for
+    some values of one that is not decided: Optuna's users fix its value, not that it is used.
+
+    Args:
+        view: The space of a study.
+        params: What is decided, as Optuna's users see it.
+    """
+    point = view.point(params)
+    if isinstance(view, PoolView):
+        return region_of(view.space, point)
+    given: Point = {}
+    for name, parents in view.space.conditions.items():  # each follows its parents
+        if name in point and all(parent in given for parent in parents):
+            with contextlib.suppress(ValueError):  # out of range, or inactive
+                region_of(view.space, given | {name: point[name]})
+                given[name] = point[name]
+    return region_of(view.space, given)
 
 
 def _placed(parameter: Parameter, values: NDArray[np.float64]) -> Places:

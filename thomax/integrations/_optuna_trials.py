@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from optuna.samplers import PartialFixedSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -117,6 +118,24 @@ def pending_params(trial: FrozenTrial) -> Params:
     """
     fixed = trial.system_attrs.get("fixed_params", {})
     return {**_published(trial.system_attrs), **fixed, **trial.params}
+
+
+def fixed_params(study: Study, trial: FrozenTrial) -> Params:
+    """Return what is decided of a trial before it begins.
+
+    Some of its parameters may have been enqueued, or a PartialFixedSampler around the sampler has
+    fixed them: that one leaves them out of the search space and does not say what they are.
+
+    Args:
+        study: The study.
+        trial: The trial that is about to begin.
+    """
+    found: Params = {}
+    sampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        found = {**getattr(sampler, "_fixed_params", {}), **found}
+        sampler = getattr(sampler, "_base_sampler", None)
+    return {**found, **trial.system_attrs.get("fixed_params", {})}
 
 
 def publish(study: Study, trial: FrozenTrial, params: ParamsLike) -> None:

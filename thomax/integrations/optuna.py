@@ -15,21 +15,24 @@ except ImportError as error:
     raise ImportError(
         "thomax.integrations.optuna needs Optuna: pip install 'thomax[optuna]'"
     ) from error
+import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from thomax.initial_design import design_length, quasi_random_point
+from thomax.initial_design import design_length, quasi_random_point_in
 from thomax.integrations._optuna_space import (
     Point,
     PoolView,
     SpaceView,
     View,
     latest_distributions,
+    region_where,
 )
 from thomax.integrations._optuna_trials import (
     StudyHistory,
+    fixed_params,
     history_of,
     publish,
     read_trials,
@@ -40,6 +43,7 @@ from thomax.model.data import Data
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import check_search
 from thomax.search.settings import Search
+from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.storage.locks import OwnLock
 from thomax.suggest import default_policy, suggest
@@ -55,7 +59,9 @@ _SPREAD = 4  # draws of which a worker that has given up a point takes any
 class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     """Propose the parameters of Optuna's trials by batch neural Thompson sampling.
 
-    Running trials of all workers are taken into account. The model learns from failed and
+    Running trials of all workers are taken into account. Parameters that were enqueued, or that a
+    `PartialFixedSampler` around this sampler fixes, are given to the model: it chooses the others
+    for these values. The model learns from failed and
     infeasible trials where not to go; pruned ones count by their last report. If the model fails,
     the trial gets a quasi-random point, and its system attribute "thomax:fallback" says why.
 
@@ -184,31 +190,34 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         ones at least one is given up. Workers with the same knowledge would collide repeatedly,
         so a worker that backs off picks one of several draws at random.
         """
-        trials = read_trials(study)
-        view = self._pool_view or SpaceView.of(search_space, trials)
+        trials, fixed = read_trials(study), fixed_params(study, trial)
+        left_out = {n: d for n, d in latest_distributions(trials).items() if n in fixed}
+        view = self._pool_view or SpaceView.of({**left_out, **search_space}, trials)
+        region = region_where(view, fixed)
         history = history_of(study, trials, view, trial.number)
         rng = stream(make_key(self.seed, trial.number), Stream.OPTUNA_CHOICE)
         params: Params = {}
         for attempt in range(_ATTEMPTS):
             # Once every point has been proposed, all may be proposed again.
-            exhausted = _is_exhausted(view, history)
+            exhausted = _is_exhausted(region, history)
             exclude = [] if exhausted else history.taken
             choice = int(rng.integers(_SPREAD)) if attempt else None
-            point = self._point(study, trial, view, history, exclude, choice)
+            point = self._point(study, trial, view, region, history, exclude, choice)
             params = view.params(point)
             publish(study, trial, params)
-            if exhausted or not view.space.is_finite:
+            if exhausted or region.space is None or not region.space.is_finite:
                 break
             history = history_of(study, read_trials(study), view, trial.number)
             if point not in history.taken:
                 break
-        return params
+        return {name: value for name, value in params.items() if name in search_space}
 
     def _point(
         self,
         study: Study,
         trial: FrozenTrial,
         view: View,
+        region: Region,
         history: StudyHistory,
         exclude: list[Point],
         choice: int | None,
@@ -216,7 +225,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         """Return the next point: of the initial design first, then of the policy."""
         if len(history.data) >= design_length(self.n_startup_trials, view.space):
             try:
-                return self._policy_point(view, history, trial.number, exclude, choice)
+                return self._policy_point(view, region, history, trial.number, exclude, choice)
             except Exception as error:  # a run of days must not end because a model fails
                 reason = f"{type(error).__name__}: {error}"
                 record_fallback(study, trial, reason)
@@ -224,13 +233,17 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
                     f"Trial {trial.number} is quasi-random, because the model failed ({reason}).",
                     through=("optuna",),
                 )
-        seen = set(view.space.index(exclude)) if view.space.is_finite else set()
-        point = quasi_random_point(view.space, self._design_seed, trial.number, seen)
+        is_finite = region.space is None or region.space.is_finite
+        point = quasi_random_point_in(
+            region, self._design_seed, trial.number, exclude if is_finite else [],
+            np.zeros((0, *view.space.shape)),
+        )  # fmt: skip
         return _own(view, point or {})
 
     def _policy_point(
         self,
         view: View,
+        region: Region,
         history: StudyHistory,
         number: int,
         exclude: list[Point],
@@ -243,13 +256,13 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         data = history.data
         policy = default_policy(view.space) if self.policy is None else self.policy
         if choice is not None:
-            points = self._points(policy, view, data, _SPREAD, number, exclude)
+            points = self._points(policy, view, region, data, _SPREAD, number, exclude)
             return points[choice % len(points)]
-        key = (view.space, data.x.tobytes(), data.y.tobytes())
+        key = (view.space, region.given, data.x.tobytes(), data.y.tobytes())
         points = [p for p in self._ahead[1] if p not in exclude] if self._ahead[0] == key else []
         # A policy that reads pending points has to see those of its own batch.
         n = 1 if policy.reads_pending else self.batch
-        first, *rest = points or self._points(policy, view, data, n, number, exclude)
+        first, *rest = points or self._points(policy, view, region, data, n, number, exclude)
         self._ahead = key, rest
         return first
 
@@ -257,6 +270,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         self,
         policy: Policy,
         view: View,
+        region: Region,
         data: Data,
         n: int,
         number: int,
@@ -265,7 +279,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         """Return the points of n draws, fewer where a finite space has no more, at least one."""
         found = suggest(
             policy,
-            view.space,
+            region,
             data,
             n,
             seed=self.seed,
@@ -291,9 +305,12 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         )
 
 
-def _is_exhausted(view: View, history: StudyHistory) -> bool:
-    space = view.space
-    return space.is_finite and len(set(space.index(history.taken))) >= space.size
+def _is_exhausted(region: Region, history: StudyHistory) -> bool:
+    space = region.space
+    if space is not None and not space.is_finite:
+        return False
+    taken = [point for point in map(region.inside, history.taken) if point is not None]
+    return bool(taken) if space is None else len(set(space.index(taken))) >= space.size
 
 
 def _own(view: View, point: Point) -> Point:

@@ -17,6 +17,7 @@ _FEWEST_TO_WARP = 5
 _POWERS = 21  # that are tried
 _WORTH_WARPING = 0.1  # nats an observation
 _LARGEST = np.finfo(np.float64).max
+_FARTHEST = 1e150  # whose square is finite
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,34 @@ def standardise(y: np.ndarray) -> Standardised:
     mean, std = float(z.mean()), max(float(z.std()), 1e-12)
     scale = std * spread * unit
     return Standardised((z - mean) / std, (median + mean * spread) * unit, max(scale, 5e-324))
+
+
+def invertible(y: np.ndarray) -> Standardised:
+    """Bring targets to mean zero and unit variance, warped if they need it, and back exactly.
+
+    Nothing is pulled in that the way back would not push out again: for predictions in the
+    units of y, which are to be right for bad values too. A long tail is warped from where
+    the robust scale puts it.
+
+    Args:
+        y: The observed values, (n,).
+    """
+    y = raw(y).targets
+    unit = max(float(np.abs(y).max(initial=0.0)), np.finfo(float).tiny)
+    median = float(np.median(y / unit)) if y.size else 0.0
+    spread = _robust_spread(y / unit - median) if y.size else 0.0
+    if spread == 0.0:
+        return Standardised(np.zeros_like(y), median * unit, 1.0)
+    with np.errstate(over="ignore"):
+        z = np.clip((y / unit - median) / spread, -_FARTHEST, _FARTHEST)
+    robust = Standardised(z, median * unit, max(spread * unit, 5e-324))
+    warped = warp(robust)
+    if warped.warping is not None:
+        return warped
+    mean, std = float(z.mean()), max(float(z.std()), 1e-12)
+    return Standardised(
+        (z - mean) / std, (median + mean * spread) * unit, max(std * spread * unit, 5e-324)
+    )
 
 
 def _robust_spread(deviations: np.ndarray) -> float:

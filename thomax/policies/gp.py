@@ -36,7 +36,7 @@ from thomax.model.posterior import SMALLEST_VARIANCE
 from thomax.model.prior import Prior
 from thomax.model.uncertainty import PriorKernel, inverse_root, posterior_variance
 from thomax.policies.base import Policy
-from thomax.policies.prepared import PreparedData, Schedule, at, pathwise_draws
+from thomax.policies.prepared import Marginals, PreparedData, Schedule, at, pathwise_draws
 from thomax.support.checks import FLAG, POSITIVE, Rule, at_least, check, is_whole, whole
 from thomax.support.lazy_jax import jax, jnp, pytree
 from thomax.support.spelling import spell_checked
@@ -123,6 +123,20 @@ class GPTS(Policy):
             if isinstance(kernel, NTK):
                 return self._tangent_draws(keys, known, kernel).as_single(single)
             return self._fourier_draws(keys, known, kernel).as_single(single)
+
+    def marginals(self, data: Data, points: np.ndarray) -> Marginals:
+        """Return the posterior's mean and deviation by the kernel, not by its random features.
+
+        Args:
+            data: What has been observed.
+            points: Encoded points (N, ...).
+
+        Returns:
+            Them on the scale of the targets.
+        """
+        with small_matrices(len(data)):
+            known = _prepared(self, data)
+            return known.marginals(known.prior.kernel, _flat(np.asarray(points, np.float32)))
 
     def prior_kernel(self, shape: tuple[int, ...]) -> PriorKernel:
         """Return the prior covariance of encoded points before any data.

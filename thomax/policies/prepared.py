@@ -12,7 +12,7 @@ beta divides the targets and multiplies the model: so it leaves the posterior's 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from thomax.model.draws import PathwiseDraw, Units, repeated
 from thomax.model.kernels import NTK, Kernel, gram
 from thomax.model.networks import CNN, MLP, Network
 from thomax.model.padding import pad, padded_size
-from thomax.model.posterior import Factor
+from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import Prior
 from thomax.model.tangents import push
 from thomax.model.targets import Standardised
@@ -31,6 +31,32 @@ Schedule: TypeAlias = float | Callable[[int], float]  # the argument is the numb
 P = TypeVar("P", bound=Prior)
 
 _ROWS_AT_ONCE = 2**14  # draws times points that are trained in one go
+_POINTS_AT_ONCE = 4096  # whose covariances with the observed ones are held in memory
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """What a Gaussian posterior says of single points, on the scale of the targets.
+
+    Args:
+        mean: The mean of the function at each point, (N,).
+        std: Its standard deviation, (N,).
+        noise_std: The standard deviation of the noise that a measurement adds to it.
+        standard: The way back to the objective's units.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    noise_std: float
+    standard: Standardised
+
+
+@runtime_checkable
+class HasMarginals(Protocol):
+    """A policy whose posterior is known in closed form."""
+
+    def marginals(self, data: Data, points: np.ndarray, /) -> "Marginals | None":
+        """Return mean and deviation at encoded points, or None where only draws are known."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +179,29 @@ class PreparedData(Generic[P]):
             K = gram(kernel, self.observed, self.observed)
             weights[:, : self.n] = Factor(K, self.s2).solve(residuals.T).T
         return weights
+
+    def marginals(self, kernel: Kernel, new: np.ndarray) -> Marginals:
+        """Return the posterior's mean and deviation at points, whatever beta is.
+
+        Args:
+            kernel: The kernel of K, on points as the model sees them.
+            new: Points as the model sees them, (N, ...).
+        """
+        x, amplitude = self.observed, self.prior.amplitude
+        factor = Factor(gram(kernel, x, x), self.s2)
+        half_targets = factor.half_solve(self.standard.targets / amplitude)
+        means, variances = [np.empty(0)], [np.empty(0)]
+        for start in range(0, len(new), _POINTS_AT_ONCE):
+            some = new[start : start + _POINTS_AT_ONCE]
+            half = factor.half_solve(gram(kernel, x, some))
+            prior = np.asarray(kernel.diagonal(some.astype(np.float64)))
+            means.append(half.T @ half_targets)
+            variances.append(prior - np.square(half).sum(axis=0))
+        std = np.sqrt(np.maximum(np.concatenate(variances), SMALLEST_VARIANCE))
+        noise_std = amplitude * self.prior.noise_std
+        return Marginals(
+            amplitude * np.concatenate(means), amplitude * std, noise_std, self.standard
+        )
 
     def units(self, count: int) -> Units:
         """Return the fields of so many draws that lead back to the objective's units."""

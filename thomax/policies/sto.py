@@ -39,6 +39,7 @@ from thomax.model.training import Certificate, Problem, certify, train, train_li
 from thomax.model.uncertainty import EmpiricalNTK, PriorKernel
 from thomax.policies.base import Policy
 from thomax.policies.prepared import (
+    Marginals,
     PreparedData,
     Schedule,
     at,
@@ -116,6 +117,23 @@ class _SampleThenOptimise(Policy):
             Values in the objective's units, (N,) or (B, N).
         """
         return _on_set(self, key, data, points)
+
+    def marginals(self, data: Data, points: np.ndarray) -> Marginals | None:
+        """Return the posterior's mean and deviation by the exact tangent kernel.
+
+        Args:
+            data: What has been observed.
+            points: Encoded points (N, ...).
+
+        Returns:
+            Them on the scale of the targets, or None where the exact kernel is unknown.
+        """
+        if not has_exact_ntk(self.network):
+            return None
+        with small_matrices(len(data)):
+            known = self._prepared(data)
+            new = known.prior.inputs(np.asarray(points, np.float32))
+            return known.marginals(exact_ntk(self.network), new)
 
     def prior(self, data: Data) -> Prior:
         """Return the scales and the noise that draws given these data use.

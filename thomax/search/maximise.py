@@ -9,10 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thomax.model.evaluation import Evaluator, Score
+from thomax.model.evaluation import Evaluator, Score, batch_size, evaluator
+from thomax.search.embedded import EmbeddedEvaluator
 from thomax.search.exhaustive import best_points
 from thomax.search.multistart import climb_candidates
 from thomax.search.settings import Search
+from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.support.types import Params, ParamsLike
@@ -24,7 +26,7 @@ _USUAL_SEARCH = Search()
 def maximise(
     rng: np.random.Generator,
     score: Score | Evaluator,
-    space: Space | Pool,
+    space: Space | Pool | Region,
     *,
     search: Search = _USUAL_SEARCH,
     exclude: Sequence[ParamsLike] = (),
@@ -37,7 +39,7 @@ def maximise(
     Args:
         rng: The source of random numbers.
         score: A batch of functions, such as posterior draws.
-        space: Where to search.
+        space: Where to search: a space, a pool, or a region of one.
         search: How thoroughly to search.
         exclude: Points that are not returned.
         centres: Encoded good points whose neighbourhood is searched as well.
@@ -49,6 +51,10 @@ def maximise(
     Returns:
         The points of the draws in their order; fewer where a finite space has no more.
     """
+    if isinstance(space, Region):
+        return _maximise_in_region(
+            rng, score, space, exclude, centres, known, search=search, distinct=distinct
+        )
     if isinstance(space, Pool):
         return best_points(score, space, exclude, distinct=distinct)
     can_be_enumerated = space.size <= search.max_enumerated
@@ -61,6 +67,38 @@ def maximise(
     if found.stopped:
         return best_points(score, space, exclude, distinct=distinct)
     return space.decode(np.array(found.points)) if found.points else []
+
+
+def _maximise_in_region(
+    rng: np.random.Generator,
+    score: Score | Evaluator,
+    region: Region,
+    exclude: Sequence[ParamsLike],
+    centres: np.ndarray | None,
+    known: ArrayLike,
+    *,
+    search: Search,
+    distinct: bool,
+) -> list[Params]:
+    """Search what is left of a space where some parameters are given.
+
+    Good points elsewhere are good places to begin, too, with what is given in place of what
+    they had.
+    """
+    taken = [p for p in (region.inside({**point}) for point in exclude) if p is not None]
+    if region.space is None:
+        free = 0 if taken else 1 if distinct else batch_size(score)
+        return [region.completed({})] * free
+    if region.given and isinstance(region.space, Space):
+        score = EmbeddedEvaluator(evaluator(score), region)
+        centres = None if centres is None else region.project(centres)
+        rows = np.asarray(known)
+        known = region.project(rows) if len(rows) else rows
+    found = maximise(
+        rng, score, region.space, search=search, exclude=taken, centres=centres, known=known,
+        distinct=distinct,
+    )  # fmt: skip
+    return [region.completed(point) for point in found]
 
 
 def _is_enumerated_first(space: Space, search: Search) -> bool:

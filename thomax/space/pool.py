@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from thomax.space.features import Features, Part, array_features
 from thomax.space.numbering import Indices, checked_indices
 from thomax.space.tables import row_labels, table_columns, table_features
-from thomax.space.values import Scalar, python_scalar
+from thomax.space.values import Scalar, identity, python_scalar
 from thomax.support.checks import check_executor
 from thomax.support.spelling import nearest, spell_checked
 from thomax.support.types import Json, Params, ParamsLike
@@ -194,6 +195,53 @@ class Pool:
         """
         return self.at(self.index(params))
 
+    def having(self, given: ParamsLike) -> "tuple[Selection, Params]":
+        """Return the candidates that have given values, and these as candidates hold them.
+
+        Args:
+            given: An index, a name, a label or values of columns.
+
+        Raises:
+            ValueError: If there are none.
+        """
+        chosen, own = np.ones(self.size, dtype=bool), {}
+        for key, value in given.items():
+            if key != "index" and key not in self._shown:
+                raise ValueError(
+                    f"given needs what a candidate has, got {key!r}: "
+                    f"{nearest(key, ['index', *self._shown])}"
+                )
+            fits = self._where(key, value)
+            if not fits.any():
+                raise ValueError(
+                    f"given needs a value that some candidate has, got {key}={value!r}: "
+                    f"{self._known_values(key, value)}"
+                )
+            own[key] = self.params([int(fits.argmax())])[0][key]
+            chosen &= fits
+        if not chosen.any():
+            raise ValueError(
+                f"given needs values that one candidate has, got {own}: none has all."
+            )
+        return Selection(self, np.flatnonzero(chosen)), own
+
+    def _where(self, key: str, value: object) -> NDArray[np.bool_]:
+        """Return for each candidate whether it has this value."""
+        value = python_scalar(value)
+        if key == "index":
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return np.arange(self.size) == (value if is_number else -1)
+        if key in self._callings:
+            wanted = _calling(value)
+            return np.array([_calling(own) == wanted for own in self._shown[key]])
+        same = (identity(python_scalar(own)) == identity(value) for own in self._shown[key])
+        return np.fromiter(same, dtype=bool, count=self.size)
+
+    def _known_values(self, key: str, value: object) -> str:
+        if key == "index":
+            return f"the index needs to be from 0 to {self.size - 1}."
+        return nearest(value, dict.fromkeys(map(_calling, self._shown[key])))
+
     def with_objects(self, params: ParamsLike) -> Params:
         """Return a copy of params: a pool has no labelled choices.
 
@@ -243,6 +291,61 @@ class Pool:
 
     def __repr__(self) -> str:
         return f"Pool({self.size} candidates of shape {self.shape})"
+
+
+class Selection(Pool):
+    """Some candidates of a pool: positions count these, while params have the pool's indices.
+
+    Args:
+        pool: The pool.
+        rows: The indices of the candidates, ascending.
+    """
+
+    def __init__(self, pool: Pool, rows: NDArray[np.int64]) -> None:
+        vars(self).update(vars(pool))
+        self._pool, self._rows, self.size = pool, rows, len(rows)
+
+    def at(self, indices: Indices) -> Features:
+        """Return the features of candidates."""
+        return self._pool.at(self._rows[checked_indices(indices, self.size)])
+
+    def chunks(self, rows: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
+        """Yield positions and features of all of them."""
+        for start in range(0, self.size, rows):
+            positions = np.arange(start, min(start + rows, self.size), dtype=np.int64)
+            yield positions, self.at(positions)
+
+    def parts(self, rows: int) -> Iterator[Part]:
+        """Split the candidates into parts, to be scored elsewhere."""
+        for start in range(0, self.size, rows):
+            array = self._source.array[self._rows[start : start + rows]]
+            yield Part(replace(self._source, array=array), start)
+
+    def params(self, indices: Indices) -> list[Params]:
+        """Return what the pool tells of candidates."""
+        return self._pool.params(self._rows[checked_indices(indices, self.size)])
+
+    def validate(self, params: ParamsLike) -> Params:
+        """Return the params of a candidate of the pool."""
+        return self._pool.validate(params)
+
+    def holds(self, params: ParamsLike) -> bool:
+        """Return whether a candidate of the pool is one of these.
+
+        Args:
+            params: The candidate, in canonical form.
+        """
+        position = int(np.searchsorted(self._rows, params["index"]))
+        return position < self.size and bool(self._rows[position] == params["index"])
+
+    def index(self, params: Sequence[ParamsLike]) -> list[int]:
+        """Return the positions of candidates, which must be among these."""
+        positions: list[int] = np.searchsorted(self._rows, self._pool.index(params)).tolist()
+        return positions
+
+    def encode(self, params: Sequence[ParamsLike]) -> Features:
+        """Return the features of candidates of the pool."""
+        return self._pool.encode(params)
 
 
 def _is_table(candidates: object) -> TypeGuard["pd.DataFrame"]:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thomax.space.conditions import condition_text, ordered_conditions, where_active
 from thomax.space.encoding import Codes, Places, Scale
-from thomax.space.numbering import Indices, Numbering
+from thomax.space.numbering import Conditions, Indices, Numbering
 from thomax.space.parameters import (
     PARAMETER_TYPES,
     Listed,
@@ -124,6 +124,11 @@ class Space:
             for name, parameter in self.parameters.items()
             if isinstance(parameter, Listed) and parameter.is_labelled
         }
+
+    @property
+    def conditions(self) -> Conditions:
+        """The levels of other parameters that activate each one, which follows those others."""
+        return self._conditions
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -132,9 +132,11 @@ def require_same_search(path: Path, stored: Record, wanted: Record) -> None:
             )
         is_pool = name == "space.checksum"
         what = "candidates in the same order" if is_pool else name.partition(".")[0]
+        # Who narrows a space mostly wants points of a part of it for a while.
+        way_on = "; to get points of a part of it only, ask(given=...)" if what == "space" else ""
         raise ValueError(
             f"Journal {path} belongs to another search: its {name} is {old}, got {new}."
-            f" Pass the same {what}, or another path."
+            f" Pass the same {what}, or another path{way_on}."
         )
 
 

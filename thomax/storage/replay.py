@@ -1,7 +1,8 @@
 """What an optimiser's records add up to: trials, and points to propose next.
 
 Records:
-    {"ask": number, "params": {...}}                  a point was proposed
+    {"ask": number, "params": {...}}                  a point was proposed; "given" beside them is
+                                                      what was fixed at the ask, if anything was
     {"tell": number, "value": v | null, "error": e}   its value, or why there is none
     {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
     {"enqueue": {...}}                                a point to propose next
@@ -95,6 +96,10 @@ class History:
             case {"enqueue": dict(params)}:
                 self.queue.append(params)
                 return None
+            case {"ask": int(number), "params": dict(params), "given": dict(given)}:
+                trial = Trial(number, params, given=given)
+                if params in self.queue:  # enqueued points that do not fit what is given wait
+                    self.queue.remove(params)
             case {"ask": int(number), "params": dict(params)}:
                 trial = Trial(number, params)
                 if self.queue[:1] == [params]:
@@ -138,7 +143,7 @@ class History:
             case [("tell", number), ("value", value), ("error", None)]:
                 known = self.trials.get(number) if type(number) is int else None
                 if known is not None and type(value) is float and abs(value) <= _LARGEST:
-                    return Trial(known.number, known.params, value, "complete")
+                    return Trial(known.number, known.params, value, "complete", given=known.given)
         return None
 
 
@@ -169,7 +174,7 @@ def require_sound(record: Record) -> None:
             raise ValueError(
                 f"A record needs a trial's number for {name!r}, got {reprlib.repr(number)}."
             )
-    for name in ("params", "enqueue"):
+    for name in ("params", "given", "enqueue"):
         if not isinstance(params := record.get(name, {}), dict):
             raise ValueError(
                 f"A record needs values by name for {name!r}, got {reprlib.repr(params)}."

@@ -1,7 +1,7 @@
 """One evaluation of a search, and what is said of many: which is best, which way is better."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from thomax.support.types import Params
@@ -46,6 +46,7 @@ class Trial:
         error: Why a failed trial has no value.
         note: What was remarked when the result was told.
         corrections: What the trial was before each time that it was corrected or retracted.
+        given: What `ask(given=...)` had fixed when the point was proposed.
 
     Examples:
         >>> Trial(number=0, params={"x": 0.5}).state
@@ -61,6 +62,7 @@ class Trial:
     error: str | None = None
     note: str | None = None
     corrections: tuple[Correction, ...] = ()
+    given: Params = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         from thomax.storage.notebook import trial_html  # here: it needs this module
