@@ -20,7 +20,7 @@ help:
 	@echo "make test-integrations  run those that start PostgreSQL, Ray, Dask and a browser"
 	@echo "make test-experiments   run every experiment of the paper with a tiny budget (5 min)"
 	@echo "make test-oldest  run some of them with the oldest supported versions of everything"
-	@echo "make stress       kill, damage, flood and attack it (20 min; QUICK=1: under a minute)"
+	@echo "make stress       kill, damage, flood and attack it (9 min; QUICK=1: under a minute)"
 	@echo "make audit        check the installed dependencies"
 	@echo "make lint         check style and types"
 	@echo "make docs         build the documentation in build/site"

@@ -175,7 +175,7 @@ def _section(
 
 
 def _coverage(result: SuiteResult, planned: Sequence[str]) -> str:
-    """Say what the ranks are over, who could not take part, and what was not run."""
+    """Write what the ranks are over, who could not take part, and what was not run."""
     parts = [f"Ranks are over {len(result.ranked)} of {len(result.budgets)} tasks."]
     if absent := result.absent():
         tasks = ", ".join(dict.fromkeys(name for names in absent.values() for name in names))

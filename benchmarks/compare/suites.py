@@ -126,12 +126,12 @@ def suite_task(name: str, seed: int) -> Problem:
 
 
 def can_search(method: str, budget: Budget) -> bool:
-    """Say whether a method can search a task's space."""
+    """Return whether a method can search a task's space."""
     return not budget.pool or method not in RIVALS or RIVALS[method].pools
 
 
 def is_run(method: str, budget: Budget) -> bool:
-    """Say whether a method is run on a task."""
+    """Return whether a method is run on a task."""
     return can_search(method, budget) and method not in budget.too_slow
 
 

@@ -50,7 +50,7 @@ def finals(result: SuiteResult) -> list[str]:
 
 
 def losses(result: SuiteResult) -> list[str]:
-    """Say on which tasks we lose to whom and by how much, the greatest loss first."""
+    """Write on which tasks we lose to whom and by how much, the greatest loss first."""
     lines = []
     for task in result.tasks:
         rivals = [m for m in result.methods if m != OURS]
@@ -64,7 +64,7 @@ def losses(result: SuiteResult) -> list[str]:
 
 
 def without_related(result: SuiteResult) -> list[str]:
-    """Say what the ranks are without the tasks that resemble those used for tuning."""
+    """Write what the ranks are without the tasks that resemble those used for tuning."""
     if (unrelated := result.unrelated()) is None or OURS not in result.methods:
         return []
     related = [t.name for t in result.tasks if result.budgets[t.name].related]
@@ -80,7 +80,7 @@ def without_related(result: SuiteResult) -> list[str]:
 
 
 def judgements(result: SuiteResult) -> list[str]:
-    """Say of noisy tasks what the points that looked best are worth without the noise."""
+    """Write of noisy tasks what the points that looked best are worth without the noise."""
     lines = []
     for task in (task for task in result.tasks if task.noisy):
         sign = -1 if task.regret else 1

@@ -82,7 +82,7 @@ def _factor(comparisons: int, power: float) -> float:
 
 
 def statement(what: str, spread: Spread, tasks: int, comparisons: int) -> list[str]:
-    """Say how many tasks a difference of 0.03 needs, and what so many tasks can show."""
+    """Return how many tasks a difference of 0.03 needs, and what so many tasks can show."""
     between, within = math.sqrt(spread.between), math.sqrt(spread.within)
     needed = ", ".join(
         f"{spread.tasks_needed(DIFFERENCE, seeds, comparisons=comparisons)} tasks x {seeds} seeds"

@@ -43,7 +43,7 @@ def _matrix(field: Field) -> list[str]:
 
 
 def power_lines(field: Field, reference: str) -> list[str]:
-    """Say how many tasks and seeds a difference of 0.03 needs, by the spread of these runs."""
+    """Return how many tasks and seeds a difference of 0.03 needs, by the spread of these runs."""
     others = [m for m in field.methods if m != reference]
     found = []
     for k in field.checkpoints():

@@ -61,7 +61,7 @@ RIVALS = {
 
 
 def takes_part(name: str, space: Space | Pool) -> bool:
-    """Say whether a rival can search a space.
+    """Return whether a rival can search a space.
 
     A candidate's index is no parameter that Optuna, SMAC or a trust region could make sense of,
     and none of the rivals knows our constraints.
@@ -70,7 +70,7 @@ def takes_part(name: str, space: Space | Pool) -> bool:
 
 
 def require_packages(name: str) -> None:
-    """Say in one sentence which package of a rival is missing."""
+    """Return in one sentence which package of a rival is missing."""
     for package in RIVALS[name].packages:
         if find_spec(package) is None:
             raise MissingPackageError(

@@ -110,7 +110,7 @@ def _bernstein(t: Array) -> Array:
 
 
 def _hits(path: Array) -> NDArray[np.bool_]:
-    """Say for each place whether it lies in an obstacle or off the map; low edges belong to it."""
+    """Return whether each place lies in an obstacle or off the map; low edges belong to it."""
     place = path[:, None, :]
     low, high = OBSTACLES - HALF_SIDE, OBSTACLES + HALF_SIDE
     inside = ((low <= place) & (place < high)).all(-1).any(-1)

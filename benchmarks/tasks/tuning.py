@@ -192,7 +192,7 @@ def _log_odds() -> Array:
 
 
 def require_sklearn(task: str) -> None:
-    """Say in one sentence that scikit-learn is missing."""
+    """Return a sentence that says that scikit-learn is missing."""
     try:
         import sklearn.svm  # noqa: F401
     except ImportError:

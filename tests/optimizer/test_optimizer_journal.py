@@ -4,10 +4,8 @@ import math
 import os
 import secrets
 import shutil
-import signal
 import sys
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -25,23 +23,6 @@ from thomax import (
 )
 from thomax.storage.journal import Journal
 from thomax.storage.replay import History
-
-
-def in_child(act):
-    """Fork, act in the child, and return its status: 0 unless it raised or hung."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that threads and forks are a risk: that is tested here
-        child = os.fork()
-    if not child:
-        signal.alarm(30)
-        code = 1
-        try:
-            act()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(child, 0)[1]
-
 
 STEPS = [
     lambda s: s.ask(),
@@ -249,7 +230,7 @@ def test_ctrl_c_while_the_history_is_rebuilt_gives_no_number_twice(
 
 
 @pytest.mark.parametrize("has_journal", [True, False], ids=["journal", "memory"])
-def test_a_child_forked_while_a_thread_asks_does_not_wait_for_it(path, has_journal):
+def test_a_child_forked_while_a_thread_asks_does_not_wait_for_it(path, has_journal, in_child):
     """Row 17: the thread that asks does not exist in the child."""
     asking, go_on = threading.Event(), threading.Event()
 

@@ -1,11 +1,8 @@
 """A journal of a few records, by the library and by hand."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import warnings
 import zlib
 
 import thomax
@@ -62,19 +59,3 @@ def start(script, path):
     """Run a script without importing all of thomax."""
     command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def in_child(act):
-    """Fork, act in the child, and return its status: 0 unless it raised or hung."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that threads and forks are a risk: that is tested here
-        child = os.fork()
-    if not child:
-        signal.alarm(30)
-        code = 1
-        try:
-            act()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(child, 0)[1]

@@ -6,7 +6,7 @@ import threading
 
 import journals
 import pytest
-from journals import HEADER, LOAD, RECORDS, WRITER, in_child, reopened, start, write_run
+from journals import HEADER, LOAD, RECORDS, WRITER, reopened, start, write_run
 
 from thomax.storage.journal import Journal
 
@@ -151,7 +151,9 @@ def test_a_closed_journal_is_free_while_a_child_still_has_a_copy_of_its_file(pat
         os.close(copy)
 
 
-def test_a_child_forked_while_a_thread_writes_is_told_that_its_copy_is_closed(path, monkeypatch):
+def test_a_child_forked_while_a_thread_writes_is_told_that_its_copy_is_closed(
+    path, monkeypatch, in_child
+):
     """Row 17: the thread that holds the lock does not exist in the child."""
     writing, go_on = threading.Event(), threading.Event()
 
