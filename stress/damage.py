@@ -48,6 +48,9 @@ class Sound:
             search.tell(_POINT, 1e-7)
             search.tell(search.ask(), float("nan"))
             search.drop(search.ask())
+            search.correct(0, 2.5, why="wrong dilution")
+            search.correct(0, error="\u202eleak")  # corrected twice
+            search.retract(1, why="✗")
             search.ask()
         self.content = path.read_bytes()
         self.lines = self.content.splitlines(keepends=True)

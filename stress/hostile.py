@@ -34,6 +34,7 @@ HARMFUL = (
     "urllib.", "webbrowser.", "shutil.rmtree", "http.", "ftplib.", "smtplib.",
 )  # fmt: skip
 ASK = {"ask": 0, "params": {"x": 0.5}}
+TELL = {"tell": 0, "value": 1.0, "error": None}
 LARGE, VERY_LARGE = 10**5, 10**7  # bytes
 OUTSIDE = "../../outside"
 CODE = {
@@ -110,6 +111,10 @@ JOURNALS: dict[str, Callable[[], bytes]] = {
     "another point than was asked for": lambda: journal(
         ASK, {"tell": 0, "params": {"x": 7}, "value": 1.0}
     ),
+    "a text for a correction": lambda: journal(ASK, TELL, {"correct": 0, "value": "1"}),
+    "a correction of nothing": lambda: journal(ASK, TELL, {"correct": 7, "value": 1.0}),
+    "a list for why": lambda: journal(ASK, TELL, {"retract": 0, "why": [CODE]}),
+    "a number for a note": lambda: journal(ASK, {"tell": 0, "value": 1.0, "note": 7}),
     "a trial told twice": lambda: journal(ASK, *[{"tell": 0, "value": v} for v in (1.0, 2.0)]),
     "a point outside the space": lambda: journal(_params(x=7)),
     "a point of another space": lambda: journal(_params(y=0.5)),

@@ -30,6 +30,8 @@ _CALLS: dict[str, Callable[[optimizer.Optimizer], Any]] = {
     "tell": lambda o: o.tell(o.pending[0], 1.0),
     "tell of params": lambda o: o.tell({**_POINT, "x": 0.25}, 2.0),
     "drop": lambda o: o.drop(o.pending[0]),
+    "correct": lambda o: o.correct(0, 4.0, why="wrong dilution"),
+    "retract": lambda o: o.retract(0),
 }
 _MOST = 1500  # instructions of the longest call, and some
 

@@ -166,15 +166,19 @@ def _check_receipts(part: Part, journal: Path, where: str) -> None:
     written = Counter(n for r in records if (n := r.get("ask", r.get("add"))) is not None)
     twice = [n for counts in (given, written) for n, count in counts.items() if count > 1]
     part.check(not twice, f"numbers {twice} were given twice in {where}")
-    found = {t.number: (t.params["x"], t.state, t.value) for t in history.trials.values()}
-    nothing = (None, None, None)
-    lost = [r for r in receipts if "asked" in r and found.get(r["asked"], nothing)[0] != r["x"]]
+    points = {t.number: t.params["x"] for t in history.trials.values()}
+    # What a trial came to, and what it had come to before each correction.
+    results = {
+        t.number: [(c.state, c.value) for c in (*t.corrections, t)]
+        for t in history.trials.values()
+    }
+    lost = [r for r in receipts if "asked" in r and points.get(r["asked"]) != r["x"]]
     lost += [
         r
         for r in receipts
         if "told" in r
-        and found.get(r["told"], nothing)[1:]
-        != ("failed" if r["value"] is None else "complete", r["value"])
+        and (r.get("state", "failed" if r["value"] is None else "complete"), r["value"])
+        not in results.get(r["told"], [])
     ]
     part.check(not lost, f"{lost[:3]} were seen returning but are not in the journal in {where}")
     served = Counter(r["params"]["x"] for r in records if "ask" in r)

@@ -152,9 +152,12 @@ def _dying_of_ctrl_c() -> Iterator[None]:
 
 def _step(optimizer: Optimizer, log: Receipts, rng: random.Random) -> None:
     value = rng.choice([rng.gauss(0, 1), rng.gauss(0, 1) * 10.0 ** rng.randint(-300, 300)])
-    kind = rng.choice(["ask", "ask", "fail", "tell", "add", "enqueue"])
+    kind = rng.choice(["ask", "ask", "fail", "tell", "add", "enqueue", "correct"])
     if kind == "tell" and optimizer.pending:
         trial = rng.choice(optimizer.pending)  # often one of a worker that is no more
+    elif kind == "correct" and (told := [t for t in optimizer.trials if t.value is not None]):
+        _change(optimizer, log, rng, rng.choice(told).number, value)
+        return
     elif kind == "enqueue":
         x = rng.uniform(-1, 1)
         optimizer.enqueue({"x": x, "rate": 0.5, "k": 7, "text": "短い"})
@@ -171,6 +174,18 @@ def _step(optimizer: Optimizer, log: Receipts, rng: random.Random) -> None:
         log.add(asked=trial.number, x=trial.params["x"])
     optimizer.tell(trial, None if kind == "fail" else value)
     log.add(told=trial.number, value=None if kind == "fail" else value)
+
+
+def _change(
+    optimizer: Optimizer, log: Receipts, rng: random.Random, number: int, value: float
+) -> None:
+    """Correct a trial, some of them again and again, or retract it."""
+    if rng.random() < 0.3:
+        optimizer.retract(number, why="leak")
+        log.add(told=number, value=None, state="retracted")
+    else:
+        optimizer.correct(number, value, why="wrong dilution")
+        log.add(told=number, value=value)
 
 
 def _kill_inside_a_write(rng: random.Random) -> None:
