@@ -200,14 +200,16 @@ def predict(
             f"predict needs at least {FEWEST_VALUES} trials with a value, got {len(data)}: "
             "tell more values first."
         )
-    x = np.asarray(space.encode(params), np.float32) if params else np.zeros((0, *space.shape))
+    if not params:
+        return Prediction([], **dict.fromkeys(NUMBERS, np.empty(0)))
+    x = np.asarray(space.encode(params), np.float32)
     believing = belief_policy(policy, space, beta=1.0)
     marginals = _marginals(believing, data, x)
     if marginals is not None:
         found = _of_normal(marginals, freedom=len(data) / 2)
     else:
         noise_std = _noise_std(space, data)
-        found = _of_draws(_drawn(believing, data, x, seed), noise_std)
+        found = _spread_of_draws(_drawn(believing, data, x, seed), noise_std)
     if sign_of(direction) < 0:
         found = _mirrored(found)
     return Prediction(params, **found)
@@ -268,7 +270,7 @@ def _noise_std(space: Space | Pool, data: Data) -> float:
     return found.noise_std * found.standard.scale
 
 
-def _of_draws(draws: np.ndarray, noise_std: float) -> dict[str, np.ndarray]:
+def _spread_of_draws(draws: np.ndarray, noise_std: float) -> dict[str, np.ndarray]:
     """Take mean, deviation and quantiles over draws, (draws, N), and over draws with noise."""
     z = scipy.special.ndtri((np.arange(_NOISES) + 0.5) / _NOISES)
     noisy = (draws[:, None] + noise_std * z[:, None]).reshape(-1, draws.shape[1])

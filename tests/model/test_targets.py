@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from thomax.model.data import Data
-from thomax.model.targets import standardise, unwarped, warp
+from thomax.model.targets import invertible, standardise, unwarped, warp
 
 values = arrays(np.int64, st.integers(1, 30), elements=st.integers(-(10**6), 10**6)).map(
     lambda y: y / 1000
@@ -113,3 +113,24 @@ def test_warping_brings_out_the_differences_among_good_values():
 @pytest.mark.parametrize("y", [[1.0, 2.0, 3.0], [5.0] * 8])
 def test_few_or_equal_values_are_not_warped(y):
     assert warp(standardise(np.array(y))).warping is None
+
+
+@given(values)
+def test_invertible_targets_come_back_as_they_were(y):
+    found = invertible(y)
+    np.testing.assert_allclose(found.values(found.targets), y, rtol=1e-7, atol=1e-7 * np.ptp(y))
+
+
+def test_invertible_targets_keep_what_a_search_pulls_in():
+    y = np.array([*np.random.default_rng(0).normal(size=40), -300.0])
+    found = invertible(y)
+    assert found.values(found.targets)[-1] == pytest.approx(-300)
+    pulled_in = standardise(y)
+    assert pulled_in.values(pulled_in.targets)[-1] > -20
+
+
+@pytest.mark.parametrize("y", [[], [2.0], [2.0, 2.0], [-1.7e308, 0.0, 1.0, 2.0, 3.0, 1.7e308]])
+def test_invertible_targets_are_always_finite(y):
+    found = invertible(np.array(y))
+    assert np.isfinite(found.targets).all()
+    assert np.isfinite(found.values(found.targets)).all()

@@ -240,6 +240,23 @@ def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     return np.asarray(_gram(kernel, *padded)[: len(x1), : len(x2)])
 
 
+def variances(kernel: Kernel, x: np.ndarray) -> np.ndarray:
+    """Return the prior variances (n,) of points in float64.
+
+    Args:
+        kernel: The kernel to evaluate.
+        x: Points, (n, ...).
+    """
+    if isinstance(kernel, NTK):
+        return np.asarray(kernel.diagonal(x.astype(np.float64)))
+    return np.asarray(_diagonal(kernel, pad(x.astype(np.float64), padded_size(len(x)))))[: len(x)]
+
+
+@compiled(x64=True)
+def _diagonal(kernel: Kernel, x: Array) -> Array:
+    return kernel.diagonal(x)
+
+
 def _by_rows(kernel: NTK, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """Evaluate a kernel in NumPy, so few rows at a time that temporaries stay in the cache."""
     found = np.empty((len(x1), len(x2)))

@@ -17,7 +17,7 @@ _FEWEST_TO_WARP = 5
 _POWERS = 21  # that are tried
 _WORTH_WARPING = 0.1  # nats an observation
 _LARGEST = np.finfo(np.float64).max
-_FARTHEST = 1e150  # whose square is finite
+_FARTHEST = 1e50  # whose fourth power is finite
 
 
 @dataclass(frozen=True)

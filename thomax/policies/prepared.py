@@ -19,7 +19,7 @@ import numpy as np
 from thomax.keys import Stream, normals
 from thomax.model.data import Data
 from thomax.model.draws import PathwiseDraw, Units, repeated
-from thomax.model.kernels import NTK, Kernel, gram
+from thomax.model.kernels import NTK, Kernel, gram, variances
 from thomax.model.networks import CNN, MLP, Network
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import SMALLEST_VARIANCE, Factor
@@ -190,14 +190,13 @@ class PreparedData(Generic[P]):
         x, amplitude = self.observed, self.prior.amplitude
         factor = Factor(gram(kernel, x, x), self.s2)
         half_targets = factor.half_solve(self.standard.targets / amplitude)
-        means, variances = [np.empty(0)], [np.empty(0)]
+        means, left = [np.empty(0)], [np.empty(0)]
         for start in range(0, len(new), _POINTS_AT_ONCE):
             some = new[start : start + _POINTS_AT_ONCE]
             half = factor.half_solve(gram(kernel, x, some))
-            prior = np.asarray(kernel.diagonal(some.astype(np.float64)))
             means.append(half.T @ half_targets)
-            variances.append(prior - np.square(half).sum(axis=0))
-        std = np.sqrt(np.maximum(np.concatenate(variances), SMALLEST_VARIANCE))
+            left.append(variances(kernel, some) - np.square(half).sum(axis=0))
+        std = np.sqrt(np.maximum(np.concatenate(left), SMALLEST_VARIANCE))
         noise_std = amplitude * self.prior.noise_std
         return Marginals(
             amplitude * np.concatenate(means), amplitude * std, noise_std, self.standard
