@@ -10,10 +10,11 @@ from thomax import Float, Optimizer, Pool, Space, maximize, minimize
 from thomax.support.spelling import nearest
 
 SPACE = {"x": Float(0, 1)}
+NOT_MADE_BY_USERS = ("Correction", "Data", "Prediction", "Space", "Trial")
 CLASSES = [
     item
     for name in thomax.__all__
-    if is_dataclass(item := getattr(thomax, name)) and name not in ("Data", "Trial", "Space")
+    if is_dataclass(item := getattr(thomax, name)) and name not in NOT_MADE_BY_USERS
 ]
 
 
