@@ -17,7 +17,12 @@ from stress.workers import answer_of, opened, server
 
 _DEADLY = (3, 11)
 _POINTS = {"n": tx.Int(0, 19)}
-_DRAW = "import thomax; thomax.STOBNTSLinear(thomax.MLP(1, 8))(0, thomax.Data([[0.0]], [1.0]))"
+_DRAW = """
+import thomax
+
+image = [[[[0.0]] * 3] * 3]
+thomax.STOBNTSLinear(thomax.CNN(width=2))(0, thomax.Data(image, [1.0]))
+"""
 
 
 def lose_workers(part: Part, journal: Path) -> None:

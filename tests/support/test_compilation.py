@@ -57,7 +57,12 @@ def test_a_cache_of_the_users_own_is_left_alone(monkeypatch, tmp_path):
         jax.config.update("jax_compilation_cache_dir", None)
 
 
-DRAW = "import thomax; thomax.STOBNTSLinear(thomax.MLP(1, 8))(0, thomax.Data([[0.0]], [1.0]))"
+DRAW = """
+import thomax
+
+image = [[[[0.0]] * 3] * 3]
+thomax.STOBNTSLinear(thomax.CNN(width=2))(0, thomax.Data(image, [1.0]))
+"""
 
 
 @pytest.mark.slow

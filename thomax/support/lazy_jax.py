@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,19 +28,31 @@ def jax_is_imported() -> bool:
 class _Lazy:
     """A module that is imported when one of its names is looked up."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, load: Callable[[], ModuleType]) -> None:
+        self._load = load
 
     def __getattr__(self, name: str) -> Any:
         register_waiting()
-        return getattr(import_module(self._name), name)
+        return getattr(self._load(), name)
+
+
+def _load_jax() -> ModuleType:
+    import jax
+
+    return jax
+
+
+def _load_numpy_of_jax() -> ModuleType:
+    import jax.numpy
+
+    return jax.numpy
 
 
 if TYPE_CHECKING:
     import jax
     import jax.numpy as jnp
 else:
-    jax, jnp = _Lazy("jax"), _Lazy("jax.numpy")
+    jax, jnp = _Lazy(_load_jax), _Lazy(_load_numpy_of_jax)
 
 
 def pytree(
@@ -73,7 +84,7 @@ def register_waiting() -> None:
 
 
 def _register(cls: type[Any], data_fields: list[str], meta_fields: list[str]) -> None:
-    import_module("jax").tree_util.register_dataclass(cls, data_fields, meta_fields)
+    _load_jax().tree_util.register_dataclass(cls, data_fields, meta_fields)
 
 
 def array_module(*arrays: object) -> ModuleType:
@@ -84,4 +95,4 @@ def array_module(*arrays: object) -> ModuleType:
     """
     if all(isinstance(a, np.ndarray | np.generic | float | int) for a in arrays):
         return np
-    return import_module("jax.numpy")
+    return _load_numpy_of_jax()
