@@ -51,6 +51,17 @@ def test_later_suggestions_need_no_space(thomax, asked):
     assert [t.value for t in trials()] == [*(t["params"]["x"] for t in asked), None]
 
 
+@pytest.mark.parametrize("command", [["suggest"], ["tell", "0", "1"], ["show"]])
+def test_a_space_file_in_place_of_a_journal_is_answered_with_its_option(thomax, space, command):
+    """Nobody is told to remove it."""
+    name, *others = command
+    done = thomax(name, space(), *others)
+    assert done.code == 2
+    assert "got the space file space.toml: give a journal, such as space.jsonl" in done.err
+    assert "`thomax suggest space.jsonl --space space.toml` creates one" in done.err
+    assert "remove" not in done.err
+
+
 @pytest.mark.parametrize("value", ["0.5", "-0.5", "-1e-05", "-.5", "7"])
 def test_a_value_is_recorded(thomax, asked, value):
     done = thomax("tell", "lab.jsonl", "1", value)
@@ -208,7 +219,7 @@ def test_a_wrong_table_is_one_line(thomax, asked, folder, text, sentence):
         (["suggest", "other.jsonl"], "give --space SPACE.toml to create it"),
         (["suggest", "lab.jsonl", "-n", "0"], "-n needs a whole number >= 1, got 0"),
         (["suggest", "lab.jsonl", "--space", "other.toml"], "its space"),
-        (["suggest", "space.toml"], "space.toml must be a thomax journal"),
+        (["suggest", "space.toml"], "got the space file space.toml"),
     ],
 )
 def test_a_mistake_is_one_line_and_changes_nothing(thomax, asked, folder, arguments, sentence):

@@ -138,6 +138,12 @@ def space_of(snapshot: Snapshot, path: Path, space: Path | None) -> "Space | Poo
 def _require_file(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"A journal needs to be a file, got the folder {path}.")
+    if path.suffix == ".toml" and path.exists():
+        journal = path.with_suffix(".jsonl")
+        raise ValueError(
+            f"This command needs a journal, got the space file {path}: give a journal, such as "
+            f"{journal}; `thomax suggest {journal} --space {path}` creates one."
+        )
     if not path.exists():
         raise ValueError(
             f"The journal {path} does not exist: "

@@ -304,15 +304,12 @@ class _Models:
         return apply, done | (self._damping > _LARGEST_DAMPING)
 
 
-def gauss_newton(
-    problem: Problem, *, steps: int, first_damping: float = _FIRST_DAMPING
-) -> tuple[np.ndarray, int]:
+def gauss_newton(problem: Problem, *, steps: int) -> tuple[np.ndarray, int]:
     """Take damped Gauss-Newton steps while they gain much; the loss never increases.
 
     Args:
         problem: The loss to minimise.
         steps: The most steps.
-        first_damping: The damping of the first step, relative to the mean diagonal of K.
 
     Returns:
         The parameters and the number of steps.
@@ -321,7 +318,7 @@ def gauss_newton(
     loss = problem.loss(theta)
     system = problem.linearised(theta)
     scale = system.mean_variance()
-    damping = first_damping * scale
+    damping = _FIRST_DAMPING * scale
     # A network that stalls rests while others go on: no draw depends on the rest of its batch.
     active = np.ones(len(theta), bool)
     for step in range(1, steps + 1):
@@ -376,40 +373,3 @@ def damped_step(
 
 def _squares(rows: np.ndarray) -> np.ndarray:
     return np.einsum("bp,bp->b", rows, rows, dtype=np.float64)
-
-
-@compiled(static_argnums=(0, 1))
-def _descend(
-    network: Network,
-    steps: int,
-    theta: Array,
-    theta0: Array,
-    x: Array,
-    targets: Array,
-    weights: Array,
-    s2: np.float32,
-    rate: Array,
-) -> Array:
-    def body(t: Array, _: None) -> tuple[Array, None]:
-        gradient = jax.vmap(
-            lambda a, b, y: jax.grad(_loss, argnums=1)(network, a, b, x, y, weights, s2)
-        )(t, theta0, targets)
-        return t - rate * gradient, None
-
-    return jax.lax.scan(body, theta, None, length=steps)[0]
-
-
-def gradient_descent(
-    problem: Problem, theta: np.ndarray, *, steps: int, learning_rate: float | np.ndarray
-) -> np.ndarray:
-    """Take plain full-batch gradient steps: the paper's training, kept as an oracle.
-
-    Args:
-        problem: The loss to minimise.
-        theta: The parameters to start from, (B, p).
-        steps: The number of steps.
-        learning_rate: What multiplies the gradient in every step, for all parameters or each (p,).
-    """
-    args = (problem.theta0, problem.x, problem.targets, problem.weights)
-    s2, rate = np.float32(problem.s2), np.asarray(learning_rate, np.float32)
-    return np.asarray(_descend(problem.network, steps, theta, *args, s2, rate))
