@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-slow test-all test-oldest test-integrations test-experiments audit lint docs \
 	build figure bench-draws bench-start bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
-	bench-initial bench-scale bench-failures bench-regret stress clean
+	bench-initial bench-scale bench-failures bench-regret bench-coverage stress clean
 
 help:
 	@echo "make demo         tune a real model beside TPE and random search, and write its report"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench-optuna compare ThomaxSampler with Optuna's samplers, value by value"
 	@echo "make bench-failures what failed evaluations cost, told or dropped (1 h)"
 	@echo "make bench-regret the regret of the theorem's algorithm beside its bound (5 min)"
+	@echo "make bench-coverage how often the intervals of predictions hold (10 min)"
 	@echo "make bench-initial how many points should come before the model (1 h)"
 	@echo "make bench-scale  time and memory of large problems, beside Optuna and BoTorch (25 min)"
 	@echo "make bench-paper  run the paper's experiments and judge its claims (days)"
@@ -122,6 +123,9 @@ bench-failures: $(VENV)/.installed-bench
 
 bench-regret: $(VENV)/.installed-plot
 	$(BIN)/python -m benchmarks.regret $(if $(QUICK),--quick)
+
+bench-coverage: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.coverage $(if $(QUICK),--quick)
 
 bench-scale: $(VENV)/.installed-rivals
 	$(BIN)/python -m benchmarks.scale $(if $(QUICK),--quick)

@@ -333,3 +333,29 @@ def test_a_space_that_the_header_cannot_describe_is_refused(thomax):
         done = thomax("suggest", name)
         assert done.code == 2
         assert f"does not hold {sentence}" in done.err
+
+
+def test_suggestions_have_what_is_given(thomax, asked):
+    done = thomax("suggest", "lab.jsonl", "-n", "2", "--given", "kind=7", "size=10", "--json")
+    params = [json.loads(line)["params"] for line in done.out.splitlines()]
+    assert [(p["kind"], p["size"]) for p in params] == [(7, 10)] * 2
+    assert [t.given for t in trials()][-2:] == [{"kind": 7, "size": 10}] * 2
+    thomax("suggest", "lab.jsonl", "--given", "on=true", "--given", "x=-0.5")
+    assert trials()[-1].params | {"on": True, "x": -0.5, "kind": "a"} == trials()[-1].params
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["kind"], "--given needs NAME=VALUE, got 'kind'"),
+        (["knd=a"], "got 'knd': did you mean 'kind'?"),
+        (["kind=z"], "given: parameter 'kind' needs one of"),
+        (["kind=7", "on=true"], "'on' is active only when 'kind' is 'a'"),
+        (["n=1", "n=2"], "--given needs each name once, got 'n' twice"),
+    ],
+)
+def test_given_values_that_no_point_has_are_refused(thomax, asked, words, sentence):
+    done = thomax("suggest", "lab.jsonl", "--given", *words)
+    assert done.code == 2
+    assert sentence in done.err
+    assert len(trials()) == 3

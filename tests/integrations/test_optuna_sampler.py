@@ -291,3 +291,70 @@ def test_a_misspelt_argument_is_explained():
     """Row 20: of the sampler."""
     with pytest.raises(TypeError, match=r"ThomaxSampler has no .* 'sede': did you mean 'seed'\?"):
         ThomaxSampler(sede=0)
+
+
+def ridge(trial):
+    """Be best where x equals y: what is best for one depends on the other."""
+    x, y = trial.suggest_float("x", -1, 1), trial.suggest_float("y", -1, 1)
+    return (x - y) ** 2
+
+
+def on_ridge(**options):
+    study = study_of(quick(n_startup_trials=6, **options))
+    points = [(x, y) for x in (-0.8, -0.3, 0.3, 0.8) for y in (-0.8, -0.3, 0.3, 0.8)]
+    for x, y in points:
+        study.enqueue_trial({"x": x, "y": y})
+    study.optimize(ridge, n_trials=len(points))
+    return study
+
+
+def test_the_model_chooses_the_others_for_the_parameters_that_were_enqueued():
+    study = on_ridge()
+    for y in (-0.6, 0.0, 0.7):
+        study.enqueue_trial({"y": y})
+    study.optimize(ridge, n_trials=3)
+    found = [t.params for t in study.trials[-3:]]
+    assert [p["y"] for p in found] == [-0.6, 0.0, 0.7]
+    assert all(abs(p["x"] - p["y"]) < 0.35 for p in found), found
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_model_chooses_the_others_for_what_a_partial_fixed_sampler_fixes():
+    for y in (-0.7, 0.6):
+        study = on_ridge()
+        inner = optuna.samplers.PartialFixedSampler({"y": y}, study.sampler)
+        study.sampler = optuna.samplers.PartialFixedSampler({"z": 1}, inner)
+        study.optimize(ridge, n_trials=3)
+        found = [t.params for t in study.trials[-3:]]
+        assert [p["y"] for p in found] == [y] * 3
+        assert all(abs(p["x"] - y) < 0.35 for p in found), found
+        assert not any("thomax:fallback" in t.system_attrs for t in study.trials)
+
+
+def test_fixed_values_that_the_space_has_no_place_for_do_not_disturb_the_model():
+    def objective(trial):
+        kind = trial.suggest_categorical("kind", ["plain", "deep"])
+        depth = trial.suggest_int("depth", 1, 5) if kind == "deep" else 0
+        return depth + trial.suggest_float("x", -1, 1) ** 2
+
+    study = study_of(quick(n_startup_trials=4))
+    study.optimize(objective, n_trials=8)
+    study.enqueue_trial({"kind": "plain", "depth": 3})
+    study.enqueue_trial({"x": 9.0})
+    study.optimize(objective, n_trials=1)
+    with pytest.warns(UserWarning, match="out of range"):  # Optuna's own
+        study.optimize(objective, n_trials=1)
+    assert study.trials[8].params.keys() == {"kind", "x"}
+    assert not any("thomax:fallback" in t.system_attrs for t in study.trials)
+
+
+def test_an_enqueued_point_of_a_finite_space_may_have_been_evaluated_before():
+    def objective(trial):
+        return trial.suggest_int("k", 0, 3)
+
+    study = study_of(quick(n_startup_trials=1))
+    study.optimize(objective, n_trials=3)
+    study.enqueue_trial({"k": study.trials[0].params["k"]})
+    study.optimize(objective, n_trials=1)
+    assert study.trials[3].params == study.trials[0].params
+    assert not any("thomax:fallback" in t.system_attrs for t in study.trials)
