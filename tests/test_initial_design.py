@@ -31,14 +31,10 @@ POOL = Pool(np.random.default_rng(0).normal(size=(9, 2)))
 FINITE = {"conditional": (SMALL, 9), "constrained": (ODD, 10), "pool": (POOL, 9)}
 
 
-@pytest.mark.parametrize(
-    ("space", "length"),
-    [(SQUARE, 6), (Space({f"x{i}": Float(0, 1) for i in range(30)}), 20), (POOL, 14)],
-)
-def test_the_design_has_a_few_more_points_than_parameters(space, length):
-    assert design_length(None, space) == length
-    assert design_length(3, space) == 3
-    assert design_length(0, space) == 0
+def test_the_design_has_five_points_unless_another_number_is_wanted():
+    assert design_length(None) == 5
+    assert design_length(3) == 3
+    assert design_length(0) == 0
 
 
 def test_the_word_uncertainty_stands_for_the_stage_with_its_defaults():

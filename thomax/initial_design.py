@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
 
 Identity: TypeAlias = int | bytes  # what tells points apart
 
+_USUAL_LENGTH = 5
 _CANDIDATES = 1000
 _TRIES = 50  # at a random point that the constraint allows
 _MOST_POSITIONS = 2**62  # more are no plain numbers
@@ -88,16 +89,13 @@ def checked_initial(initial: Initial) -> int | UncertaintySampling | None:
     return int(initial)
 
 
-def design_length(length: int | None, space: Space | Pool) -> int:
-    """Return the number of quasi-random points: by default a few more than there are parameters.
+def design_length(length: int | None) -> int:
+    """Return the number of quasi-random points: by default five, however many parameters.
 
     Args:
         length: The number, or None for the default.
-        space: Where to search.
     """
-    if length is not None:
-        return length
-    return min(20, 4 + (10 if isinstance(space, Pool) else len(space.parameters)))
+    return _USUAL_LENGTH if length is None else length
 
 
 def stage_length(

@@ -62,8 +62,8 @@ class Optimizer:
         policy: How points are proposed, such as `STOBNTS()`; by default one that suits the space.
         direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: A whole number that makes the proposals reproducible; random if it is left out.
-        initial: The number of quasi-random points before the policy takes over, by default a few
-            more than there are parameters. Unless it is 0, they go on until a value is told.
+        initial: The number of quasi-random points before the policy takes over, by default
+            five. Unless it is 0, they go on until a value is told.
             `UncertaintySampling(...)` takes the points of largest posterior variance instead;
             "uncertainty" is that with its default settings.
         journal: A file that keeps everything told. One that exists is continued.

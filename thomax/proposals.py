@@ -144,7 +144,7 @@ def with_length(
         policy: Whose prior and noise uncertainty sampling takes; called when it is needed.
     """
     if not isinstance(initial, UncertaintySampling):
-        return design_length(initial, space)
+        return design_length(initial)
     if initial.length is not None:
         return initial
     return replace(initial, length=stage_length(initial, space, *_prior_of(policy(), space)))

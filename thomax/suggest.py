@@ -5,7 +5,7 @@ adapters to other tools propose the same points from the same history.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,10 @@ from thomax.support.types import Params, ParamsLike
 
 FEWEST_VALUES = 3  # with fewer, a model knows no better than the values
 _RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
+_GREEDY_STD = 0.25  # of draws while there are few values, in posterior standard deviations
+_GREEDY_EACH = 3  # values for each parameter before draws get their later deviation
+_GREEDY_MOST = 30  # values, however many parameters there are
+_POOL_PARAMETERS = 10  # that a pool counts as
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
 _ANY_NOISE_STD = 1.0  # in units of the function's amplitude
@@ -94,20 +98,54 @@ def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score | Evaluator:
     return avoid_failures(policy(keys, data.successes()), key, data)
 
 
+@dataclass(frozen=True)
+class GreedyStart:
+    """The deviation of draws by the number of observations: small at first, then a larger one.
+
+    What few evaluations have shown is best followed up; whoever has many can explore.
+
+    Args:
+        length: Before so many observations the deviation is small.
+        then: The deviation afterwards.
+        first: The deviation before.
+
+    Examples:
+        >>> deviation = GreedyStart(length=30, then=0.5)
+        >>> deviation(29), deviation(30)
+        (0.25, 0.5)
+    """
+
+    length: int
+    then: float
+    first: float = _GREEDY_STD
+
+    def __call__(self, n: int) -> float:
+        """Return what multiplies the posterior's standard deviation after n observations.
+
+        Args:
+            n: The number of observations.
+        """
+        return self.first if n < self.length else self.then
+
+
 def default_policy(space: Space | Pool) -> STOBNTSLinear:
     """Choose the policy for a space.
 
-    In many dimensions full Thompson draws explore for too long: draws have half the standard
-    deviation. Few dimensions, few parameters with choices, conditional spaces and pools must be
-    explored fully, and with warped targets the search would stay where it was good first.
-    docs/research/defaults.md has the numbers.
+    Draws begin with a quarter of the posterior's standard deviation, for as long as there are
+    fewer than three values for each parameter, at most thirty. Afterwards full Thompson draws
+    would in many dimensions explore for too long: draws have half the standard deviation. Few
+    dimensions, few parameters with choices, conditional spaces and pools must be explored fully
+    then, and with warped targets the search would stay where it was good first.
+    docs/research/defaults.md and docs/research/first-evaluations.md have the numbers.
 
     Args:
         space: The space that will be searched.
     """
+    d = _POOL_PARAMETERS if isinstance(space, Pool) else len(space.parameters)
+    length = min(_GREEDY_MOST, _GREEDY_EACH * d)
     if _needs_full_exploration(space):
-        return STOBNTSLinear(beta=1.0, warp_targets=False)
-    return STOBNTSLinear(beta=0.5)
+        return STOBNTSLinear(beta=GreedyStart(length, then=1.0), warp_targets=False)
+    return STOBNTSLinear(beta=GreedyStart(length, then=0.5))
 
 
 def belief_policy(policy: Policy, space: Space | Pool, **settings: Any) -> Policy:

@@ -67,8 +67,8 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
 
     Args:
         policy: How points are proposed; by default a policy that suits the space.
-        n_startup_trials: The number of quasi-random trials at the beginning, by default a few more
-            than there are parameters.
+        n_startup_trials: The number of quasi-random trials at the beginning, by default
+            five.
         pool: Candidates to choose from. The objective calls `trial.suggest_int("index", 0, len -
             1)` and gets the row of a candidate, whose features the model knows; other parameters
             are drawn at random.
@@ -223,7 +223,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         choice: int | None,
     ) -> Point:
         """Return the next point: of the initial design first, then of the policy."""
-        if len(history.data) >= design_length(self.n_startup_trials, view.space):
+        if len(history.data) >= design_length(self.n_startup_trials):
             try:
                 return self._policy_point(view, region, history, trial.number, exclude, choice)
             except Exception as error:  # a run of days must not end because a model fails
@@ -294,7 +294,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
     def _warn_of_independent_sampling(self, study: Study, trial: FrozenTrial, name: str) -> None:
         space = self.infer_relative_search_space(study, trial)
         view = self._pool_view or (SpaceView.of(space) if space else None)
-        if view is None or trial.number < design_length(self.n_startup_trials, view.space):
+        if view is None or trial.number < design_length(self.n_startup_trials):
             return
         reason = "earlier trials did not use it in this range or in this case"
         if self._pool_view is not None:
