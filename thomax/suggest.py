@@ -15,6 +15,7 @@ from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.evaluation import Evaluator, Score, in_units
 from thomax.model.failures import avoid_failures
+from thomax.model.prior import SMALLEST_MAX_NOISE_STD
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
@@ -136,6 +137,7 @@ def posterior_means(
     """Return the posterior mean at each successful evaluation, by which one is recommended.
 
     Without noise the best observed value is no overestimate, and there is nothing to correct.
+    Where only known errors are noise, the other values are taken as they are.
 
     Args:
         policy: The policy of the search.
@@ -144,13 +146,20 @@ def posterior_means(
         seed: The seed of the search.
 
     Returns:
-        The means in the order of the data, or None where the values show no noise.
+        The means in the order of the data, or None where the values show no noise and no errors
+        are known.
     """
     data = data.successes()
-    if len(data) < FEWEST_VALUES or not shows_noise(space, data):
+    if len(data) < FEWEST_VALUES:
+        return None
+    if shows_noise(space, data):
+        believing = belief_policy(policy, space)
+    elif (data.noise_std > 0).any():
+        believing = belief_policy(policy, space, max_noise_std=SMALLEST_MAX_NOISE_STD)
+    else:
         return None
     keys = make_keys(seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
-    draws = in_units(belief_policy(policy, space)(keys, data), data.x)
+    draws = in_units(believing(keys, data), data.x)
     # Divided first: values may be near the largest float.
     means: np.ndarray = (draws / _RECOMMEND_DRAWS).sum(axis=0)
     return means
@@ -158,6 +167,8 @@ def posterior_means(
 
 def shows_noise(space: Space | Pool, data: Data) -> bool:
     """Return whether values differ at points that are too close together for a function.
+
+    What measurements of the same point differ by, and noise that is known, is taken into account.
 
     Args:
         space: The space that is searched.
