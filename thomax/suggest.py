@@ -6,6 +6,7 @@ adapters to other tools propose the same points from the same history.
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.evaluation import Evaluator, Score, in_units
+from thomax.model.evaluation import Evaluator, Score, evaluator, in_units
 from thomax.model.failures import avoid_failures
 from thomax.model.prior import SMALLEST_MAX_NOISE_STD
 from thomax.policies.base import Policy
+from thomax.policies.prepared import HasMarginals
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
@@ -45,6 +47,8 @@ def suggest(
     search: Search | None = None,
     exclude: Sequence[ParamsLike] = (),
     distinct: bool = True,
+    repeatable: Sequence[ParamsLike] = (),
+    repeat_margin: float = 0.0,
 ) -> list[Params]:
     """Return the next points: the maxima of n scores.
 
@@ -59,13 +63,17 @@ def suggest(
         number: The number of the first trial that a point is wanted for.
         search: How hard to search; None for the default.
         exclude: Points that are not returned.
-        distinct: Whether the points must all differ.
+        distinct: Whether the points must all differ, save repeated ones.
+        repeatable: The evaluated points, in the order of the data, if they may be evaluated once
+            more; none if not.
+        repeat_margin: How much larger the maximum of a draw must be than its value at the best of
+            those, for not to repeat that one: in standard deviations of the noise.
     """
     with small_matrices(len(data)):
         score = _score(policy, make_keys(seed, n, first=number), data)
         count = _CENTRES if policy.search_near_best else 0
         best = np.argsort(-data.y, kind="stable")[:count]
-        return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
+        found = maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
             # As long as nothing is told the search looks at the same points: then asking for n
             # trials at once or one by one is the same, up to the accuracy of the search (a draw
             # alone is climbed from more points).
@@ -78,6 +86,66 @@ def suggest(
             known=data.x if len(data.x) else data.pending,
             distinct=distinct,
         )
+        if not repeatable or not isinstance(policy, HasMarginals):
+            return found
+        whole = space.whole if isinstance(space, Region) else space
+        repeated = rows_to_repeat(
+            score, np.asarray(whole.encode(found), np.float32) if found else data.x[:0], data,
+            allowed=_allowed(space, repeatable) & ~data.failed,
+            margin=repeat_margin * _noise_std(policy, data),
+        )  # fmt: skip
+        return [
+            point if row is None else {**repeatable[row]}
+            for point, row in zip_longest(found, repeated)
+        ]
+
+
+def rows_to_repeat(
+    score: Score | Evaluator,
+    maxima: np.ndarray,
+    data: Data,
+    *,
+    allowed: np.ndarray,
+    margin: float,
+) -> list[int | None]:
+    """Return for each draw the evaluation to repeat, or None where its maximum is to be evaluated.
+
+    A draw is a guess at the function. Where it promises hardly more at its maximum than at a point
+    that was evaluated before, measuring that one again teaches as much of the best value.
+
+    Args:
+        score: The draws.
+        maxima: Encoded points where the draws are largest, one for each of the first of them; a
+            draw without one has no new point left.
+        data: What has been observed.
+        allowed: Which evaluations may be repeated, (n,).
+        margin: How much more a draw must promise, on the scale of the targets.
+    """
+    if not allowed.any():
+        return [None] * len(maxima)
+    draws = evaluator(score)
+    values = np.where(allowed, draws.values(data.x), -np.inf)
+    rows = values.argmax(axis=1)
+    known = values.max(axis=1)
+    promised = np.full(len(known), -np.inf)
+    if len(maxima):
+        promised[: len(maxima)] = np.diag(draws.values(maxima))  # draw i at maximum i
+    return [
+        int(r) if p <= k + margin else None for r, p, k in zip(rows, promised, known, strict=True)
+    ]
+
+
+def _allowed(space: Space | Pool | Region, points: Sequence[ParamsLike]) -> np.ndarray:
+    """Return which points lie in the region that is searched, (n,)."""
+    if not isinstance(space, Region):
+        return np.full(len(points), True)
+    return np.array([space.inside({**point}) is not None for point in points])
+
+
+def _noise_std(policy: HasMarginals, data: Data) -> float:
+    """Return the deviation of a single measurement on the scale of the targets."""
+    found = policy.marginals(data, data.x[:1])
+    return 0.0 if found is None else found.noise_std
 
 
 def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score | Evaluator:
