@@ -237,3 +237,14 @@ def test_policies_that_ignore_known_noise_do_so_altogether(policy):
 def test_errors_beyond_all_measure_leave_draws_finite(policy, std):
     data = replace(KNOWN, noise_std=np.array([std, np.nan, std, 0.1, std]))
     assert np.isfinite(policy(KEYS, data)(NEW)).all()
+
+
+@pytest.mark.parametrize("policy", [STOBNTSLinear(SMALL), GPTS(), GPUCB()])
+def test_noise_has_the_units_of_the_values(policy):
+    """Scale and shift of values, of their noise and of their scatter change no draw."""
+    data = replace(KNOWN, scatter=np.array([0, 0.3, 0, 0, np.nan]))
+    other = replace(
+        data, y=1000 * data.y - 7, noise_std=1000 * data.noise_std, scatter=1e6 * data.scatter
+    )
+    first, second = (policy(KEYS, d)(NEW) for d in (data, other))
+    np.testing.assert_allclose((second + 7) / 1000, first, rtol=2e-2, atol=2e-2)
