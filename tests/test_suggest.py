@@ -44,7 +44,6 @@ def test_only_allowed_evaluations_are_repeated_and_draws_without_a_new_point_rep
     assert found == [4] * 5
     found = rows_to_repeat(draws, maxima, DATA, allowed=allowed, margin=-1e9)
     assert found == [None, None, None, 4, 4]
-    assert rows_to_repeat(draws, maxima, DATA, allowed=~ALL, margin=1e9) == [None] * 3
 
 
 def asked(space=SPACE, data=DATA, **settings):
@@ -59,6 +58,8 @@ def test_repeats_are_points_as_they_were_told_and_others_are_as_without():
     failed = Data(
         DATA.x, [np.nan if p in always else y for p, y in zip(POINTS, DATA.y, strict=True)]
     )
+    nothing = Data(DATA.x, np.full(8, np.nan))
+    assert not any(p in POINTS for p in asked(data=nothing, repeatable=POINTS, repeat_margin=9.0))
     others = asked(data=failed, repeatable=POINTS, repeat_margin=1e9)
     assert all(point in POINTS and point not in always for point in others)
 

@@ -67,7 +67,8 @@ def suggest(
         repeatable: The evaluated points, in the order of the data, if they may be evaluated once
             more; none if not.
         repeat_margin: How much larger the maximum of a draw must be than its value at the best of
-            those, for not to repeat that one: in standard deviations of the noise.
+            those, for not to repeat that one: in standard deviations of the noise; where a policy
+            does not tell the noise, any margin is 0.
     """
     with small_matrices(len(data)):
         score = _score(policy, make_keys(seed, n, first=number), data)
@@ -86,18 +87,32 @@ def suggest(
             known=data.x if len(data.x) else data.pending,
             distinct=distinct,
         )
-        if not repeatable or not isinstance(policy, HasMarginals):
+        if not repeatable:
             return found
-        whole = space.whole if isinstance(space, Region) else space
-        repeated = rows_to_repeat(
-            score, np.asarray(whole.encode(found), np.float32) if found else data.x[:0], data,
-            allowed=_allowed(space, repeatable) & ~data.failed,
-            margin=repeat_margin * _noise_std(policy, data),
-        )  # fmt: skip
-        return [
-            point if row is None else {**repeatable[row]}
-            for point, row in zip_longest(found, repeated)
-        ]
+        return _with_repeats(policy, score, space, data, found, repeatable, repeat_margin)
+
+
+def _with_repeats(
+    policy: Policy,
+    score: Score | Evaluator,
+    space: Space | Pool | Region,
+    data: Data,
+    found: list[Params],
+    repeatable: Sequence[ParamsLike],
+    margin: float,
+) -> list[Params]:
+    """Return the points that were found, or evaluated ones in their place."""
+    region = space if isinstance(space, Region) else Region(space)
+    allowed = np.array([region.inside({**point}) is not None for point in repeatable])
+    allowed &= ~data.failed
+    if not allowed.any():
+        return found
+    maxima = np.asarray(region.whole.encode(found), np.float32) if found else data.x[:0]
+    margin = margin * _noise_std(policy, data)
+    rows = rows_to_repeat(score, maxima, data, allowed=allowed, margin=margin)
+    return [
+        point if row is None else {**repeatable[row]} for point, row in zip_longest(found, rows)
+    ]
 
 
 def rows_to_repeat(
@@ -118,11 +133,9 @@ def rows_to_repeat(
         maxima: Encoded points where the draws are largest, one for each of the first of them; a
             draw without one has no new point left.
         data: What has been observed.
-        allowed: Which evaluations may be repeated, (n,).
+        allowed: Which evaluations may be repeated, (n,); at least one.
         margin: How much more a draw must promise, on the scale of the targets.
     """
-    if not allowed.any():
-        return [None] * len(maxima)
     draws = evaluator(score)
     values = np.where(allowed, draws.values(data.x), -np.inf)
     rows = values.argmax(axis=1)
@@ -135,16 +148,9 @@ def rows_to_repeat(
     ]
 
 
-def _allowed(space: Space | Pool | Region, points: Sequence[ParamsLike]) -> np.ndarray:
-    """Return which points lie in the region that is searched, (n,)."""
-    if not isinstance(space, Region):
-        return np.full(len(points), True)
-    return np.array([space.inside({**point}) is not None for point in points])
-
-
-def _noise_std(policy: HasMarginals, data: Data) -> float:
-    """Return the deviation of a single measurement on the scale of the targets."""
-    found = policy.marginals(data, data.x[:1])
+def _noise_std(policy: Policy, data: Data) -> float:
+    """Return the deviation of one measurement on the scale of the targets, 0 if unknown."""
+    found = policy.marginals(data, data.x[:1]) if isinstance(policy, HasMarginals) else None
     return 0.0 if found is None else found.noise_std
 
 
