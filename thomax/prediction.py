@@ -228,7 +228,7 @@ def _marginals(policy: Policy, data: Data, x: np.ndarray) -> Marginals | None:
     assert is_dataclass(policy)
     standard = invertible(data.y)
     on_targets: Any = replace(policy, standardise=False)
-    found: Marginals | None = on_targets.marginals(Data(data.x, standard.targets), x)
+    found: Marginals | None = on_targets.marginals(data.on_targets(standard), x)
     return None if found is None else replace(found, standard=standard)
 
 

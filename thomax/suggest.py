@@ -6,6 +6,7 @@ adapters to other tools propose the same points from the same history.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
-from thomax.model.evaluation import Evaluator, Score, in_units
+from thomax.model.evaluation import Evaluator, Score, evaluator, in_units
 from thomax.model.failures import avoid_failures
+from thomax.model.prior import SMALLEST_MAX_NOISE_STD
 from thomax.policies.base import Policy
+from thomax.policies.prepared import HasMarginals
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
@@ -48,6 +51,8 @@ def suggest(
     search: Search | None = None,
     exclude: Sequence[ParamsLike] = (),
     distinct: bool = True,
+    repeatable: Sequence[ParamsLike] = (),
+    repeat_margin: float = 0.0,
 ) -> list[Params]:
     """Return the next points: the maxima of n scores.
 
@@ -62,13 +67,18 @@ def suggest(
         number: The number of the first trial that a point is wanted for.
         search: How hard to search; None for the default.
         exclude: Points that are not returned.
-        distinct: Whether the points must all differ.
+        distinct: Whether the points must all differ, save repeated ones.
+        repeatable: The evaluated points, in the order of the data, if they may be evaluated once
+            more; none if not.
+        repeat_margin: How much larger the maximum of a draw must be than its value at the best of
+            those, for not to repeat that one: in standard deviations of the noise; where a policy
+            does not tell the noise, any margin is 0.
     """
     with small_matrices(len(data)):
         score = _score(policy, make_keys(seed, n, first=number), data)
         count = _CENTRES if policy.search_near_best else 0
         best = np.argsort(-data.y, kind="stable")[:count]
-        return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
+        found = maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
             # As long as nothing is told the search looks at the same points: then asking for n
             # trials at once or one by one is the same, up to the accuracy of the search (a draw
             # alone is climbed from more points).
@@ -81,6 +91,71 @@ def suggest(
             known=data.x if len(data.x) else data.pending,
             distinct=distinct,
         )
+        if not repeatable:
+            return found
+        return _with_repeats(policy, score, space, data, found, repeatable, repeat_margin)
+
+
+def _with_repeats(
+    policy: Policy,
+    score: Score | Evaluator,
+    space: Space | Pool | Region,
+    data: Data,
+    found: list[Params],
+    repeatable: Sequence[ParamsLike],
+    margin: float,
+) -> list[Params]:
+    """Return the points that were found, or evaluated ones in their place."""
+    region = space if isinstance(space, Region) else Region(space)
+    allowed = np.array([region.inside({**point}) is not None for point in repeatable])
+    allowed &= ~data.failed
+    if not allowed.any():
+        return found
+    maxima = np.asarray(region.whole.encode(found), np.float32) if found else data.x[:0]
+    margin = margin * _noise_std(policy, data)
+    rows = rows_to_repeat(score, maxima, data, allowed=allowed, margin=margin)
+    return [
+        point if row is None else {**repeatable[row]} for point, row in zip_longest(found, rows)
+    ]
+
+
+def rows_to_repeat(
+    score: Score | Evaluator,
+    maxima: np.ndarray,
+    data: Data,
+    *,
+    allowed: np.ndarray,
+    margin: float,
+) -> list[int | None]:
+    """Return for each draw the evaluation to repeat, or None where its maximum is to be evaluated.
+
+    A draw is a guess at the function. Where it promises hardly more at its maximum than at a point
+    that was evaluated before, measuring that one again teaches as much of the best value.
+
+    Args:
+        score: The draws.
+        maxima: Encoded points where the draws are largest, one for each of the first of them; a
+            draw without one has no new point left.
+        data: What has been observed.
+        allowed: Which evaluations may be repeated, (n,); at least one.
+        margin: How much more a draw must promise, on the scale of the targets.
+    """
+    draws = evaluator(score)
+    values = np.where(allowed, draws.values(data.x), -np.inf)
+    rows = values.argmax(axis=1)
+    known = values.max(axis=1)
+    promised = np.full(len(known), -np.inf)
+    if len(maxima):
+        promised[: len(maxima)] = np.diag(draws.values(maxima))  # draw i at maximum i
+    return [
+        int(r) if p <= k + margin else None for r, p, k in zip(rows, promised, known, strict=True)
+    ]
+
+
+def _noise_std(policy: Policy, data: Data) -> float:
+    """Return the deviation of one measurement on the scale of the targets, 0 if unknown."""
+    found = policy.marginals(data, data.x[:1]) if isinstance(policy, HasMarginals) else None
+    return 0.0 if found is None else found.noise_std
 
 
 def _score(policy: Policy, keys: np.ndarray, data: Data) -> Score | Evaluator:
@@ -174,6 +249,7 @@ def posterior_means(
     """Return the posterior mean at each successful evaluation, by which one is recommended.
 
     Without noise the best observed value is no overestimate, and there is nothing to correct.
+    Where only known errors are noise, the other values are taken as they are.
 
     Args:
         policy: The policy of the search.
@@ -182,13 +258,20 @@ def posterior_means(
         seed: The seed of the search.
 
     Returns:
-        The means in the order of the data, or None where the values show no noise.
+        The means in the order of the data, or None where the values show no noise and no errors
+        are known.
     """
     data = data.successes()
-    if len(data) < FEWEST_VALUES or not shows_noise(space, data):
+    if len(data) < FEWEST_VALUES:
+        return None
+    if shows_noise(space, data):
+        believing = belief_policy(policy, space)
+    elif (data.noise_std > 0).any():
+        believing = belief_policy(policy, space, max_noise_std=SMALLEST_MAX_NOISE_STD)
+    else:
         return None
     keys = make_keys(seed, _RECOMMEND_DRAWS, first=NO_TRIAL)
-    draws = in_units(belief_policy(policy, space)(keys, data), data.x)
+    draws = in_units(believing(keys, data), data.x)
     # Divided first: values may be near the largest float.
     means: np.ndarray = (draws / _RECOMMEND_DRAWS).sum(axis=0)
     return means
@@ -196,6 +279,8 @@ def posterior_means(
 
 def shows_noise(space: Space | Pool, data: Data) -> bool:
     """Return whether values differ at points that are too close together for a function.
+
+    What measurements of the same point differ by, and noise that is known, is taken into account.
 
     Args:
         space: The space that is searched.

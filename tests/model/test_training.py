@@ -24,13 +24,15 @@ from thomax.policies.sto import STOBNTS
 S2 = 0.01
 
 
-def make_problem(network, shape=(3,), n=12, draws=3, padding=4, seed=0):
+def make_problem(network, shape=(3,), n=12, draws=3, padding=4, seed=0, weighted=False):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (n, *shape)).astype(np.float32)
     y = np.sin(3 * x.reshape(n, -1).sum(1))
     theta0 = rng.normal(size=(draws, network.size(shape))).astype(np.float32)
     targets = np.tile(y, (draws, 1)).astype(np.float32)
     weights = (np.arange(n + padding) < n).astype(np.float32)
+    if weighted:
+        weights[:n] = rng.uniform(0.2, 3, n)
     return Problem(
         network, theta0, pad(x, n + padding), pad(targets, n + padding, -1), weights, S2
     )
@@ -39,6 +41,7 @@ def make_problem(network, shape=(3,), n=12, draws=3, padding=4, seed=0):
 def independent_loss(problem, theta, i):
     n = problem.n
     residual = problem.targets[i, :n] - problem.network.apply(theta, problem.x[:n])
+    residual = problem.weights[:n] * residual
     return jnp.sum(residual**2) + problem.s2 * jnp.sum((theta - problem.theta0[i]) ** 2)
 
 
@@ -58,9 +61,10 @@ def independent_loss(problem, theta, i):
         ),
     ],
 )
-def test_training_ends_where_the_gradient_vanishes(network, shape, bound):
-    """The fixed point: J^T (y - f) = s2 (theta - theta0)."""
-    problem = make_problem(network, shape)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_ends_where_the_gradient_vanishes(network, shape, bound, weighted):
+    """The fixed point: J^T w^2 (y - f) = s2 (theta - theta0)."""
+    problem = make_problem(network, shape, weighted=weighted)
     theta, certificate = train(problem, steps=15, polish=200, tolerance=0)
     for i in range(3):
         loss, gradient = jax.value_and_grad(lambda t, i=i: independent_loss(problem, t, i))(
@@ -71,10 +75,11 @@ def test_training_ends_where_the_gradient_vanishes(network, shape, bound):
         assert jnp.linalg.norm(gradient) < bound * jnp.linalg.norm(first)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("network", [MLP(2, 16, "erf"), MLP(1, 24)])
-def test_the_certificate_is_the_least_loss_of_the_linearised_network(network):
+def test_the_certificate_is_the_least_loss_of_the_linearised_network(network, weighted):
     """Against a least-squares solution in the space of parameters, in float64."""
-    problem = make_problem(network, n=9)
+    problem = make_problem(network, n=9, weighted=weighted)
     theta, certificate = train(problem, steps=2, polish=0, tolerance=0)
     n, x = problem.n, jnp.asarray(problem.x[: problem.n], float)
     for i in range(3):
@@ -83,8 +88,9 @@ def test_the_certificate_is_the_least_loss_of_the_linearised_network(network):
             run = lambda s: network.apply(s, jnp.asarray(x, float))  # noqa: E731
             f, J = np.asarray(run(t)), np.asarray(jax.jacrev(run)(t))
         e = theta[i].astype(float) - problem.theta0[i]
-        rows = np.vstack([J, np.sqrt(S2) * np.eye(len(e))])
-        right = np.concatenate([problem.targets[i, :n] - f, -np.sqrt(S2) * e])
+        w = problem.weights[:n].astype(float)
+        rows = np.vstack([w[:, None] * J, np.sqrt(S2) * np.eye(len(e))])
+        right = np.concatenate([w * (problem.targets[i, :n] - f), -np.sqrt(S2) * e])
         step = np.linalg.lstsq(rows, right, rcond=None)[0]
         least = np.sum((rows @ step - right) ** 2)
         assert certificate.decrease[i] > 0.02  # training was stopped early

@@ -26,6 +26,14 @@ EDGES = {
     "a failure": Data(toy(6).x, [1, 2, 3, np.nan, 5, 6]),
     "some failed": Data(toy(4).x, [np.nan, 1.0, np.inf, -np.inf]),
     "all failed": Data(toy(3).x, np.full(3, np.nan)),
+    "known noise": Data(
+        toy(6).x,
+        [1, 2, 3, np.nan, 5, 6],
+        toy(6).x[:2],
+        repeats=[1, 3, 1, 1, 2, 1],
+        noise_std=[np.nan, np.nan, 0, 0.5, np.nan, 2],
+        scatter=[0, 0.1, 0, 0, np.nan, 0],
+    ),
     "d = 1": Data(toy(6, d=1).x, np.arange(6.0)),
     "d = 200": Data(toy(6, d=200).x, np.arange(6.0)),
 }

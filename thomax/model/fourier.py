@@ -56,7 +56,11 @@ def feature_matrix(omega: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def conditioned(
-    w: np.ndarray, omega: np.ndarray, y: np.ndarray, x: np.ndarray, noise_variance: float
+    w: np.ndarray,
+    omega: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    noise_variance: float | np.ndarray,
 ) -> np.ndarray:
     """Turn prior weights into a draw from their posterior, in n x n form (Matheron's rule).
 
@@ -68,7 +72,7 @@ def conditioned(
         omega: The frequencies of the waves, (m, d).
         y: The targets, (n,).
         x: The observed points, (n, d).
-        noise_variance: The variance of the observation noise.
+        noise_variance: The variance of the observation noise: one, or one for each value, (n,).
     """
     phi = feature_matrix(omega, x)
     return w + phi.T @ Factor(phi @ phi.T, noise_variance).solve(y - phi @ w)

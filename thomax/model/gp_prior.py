@@ -13,6 +13,7 @@ import numpy as np
 from thomax.model.hyperparameters import compiled_loss, most_likely
 from thomax.model.kernels import NTK, SE, Kernel, Matern52, exact_ntk
 from thomax.model.networks import MLP
+from thomax.model.noise import Noise
 from thomax.model.padding import padded_size
 from thomax.model.targets import USUAL_NOISE_STD
 from thomax.support.lazy_jax import jnp, pytree
@@ -111,7 +112,7 @@ def usual_hyperparameters(
     return Hyperparameters(kernel, amplitude, noise_std / amplitude)
 
 
-@pytree(data_fields=["kernel"], meta_fields=["hyperprior"])
+@pytree(data_fields=["kernel", "noise"], meta_fields=["hyperprior"])
 @dataclass(frozen=True)
 class ScaledKernel:
     """Multiples of a kernel of scaled points, with noise: what p of this module means.
@@ -119,10 +120,12 @@ class ScaledKernel:
     Args:
         kernel: A kernel of unit variance and length scale.
         hyperprior: Whether some hyperparameters are likelier than others before the data.
+        noise: What is known of the noise of each value, padded.
     """
 
     kernel: Kernel
     hyperprior: bool
+    noise: Noise | None = None
 
     def covariance(self, p: Array, x: Array, mask: Array) -> Array:
         """Return A; rows of padding are those of the identity, so that they couple to nothing.
@@ -134,7 +137,20 @@ class ScaledKernel:
         """
         x = x / jnp.exp(p[2:]) if len(p) > 2 else x
         K = jnp.where(mask[:, None] & mask[None, :], jnp.exp(p[0]) * self.kernel(x, x), 0.0)
-        return K + jnp.diag(jnp.where(mask, jnp.exp(p[1]), 1.0))
+        v = jnp.exp(p[1])
+        return K + jnp.diag(
+            jnp.where(mask, v if self.noise is None else self.noise.variances(v), 1.0)
+        )
+
+    def further_loss(self, p: Array, d: int) -> Array:
+        """Return minus what measurements say of the noise beside their means, and the hyperprior.
+
+        Args:
+            p: The hyperparameters, (2,) or (2 + d,).
+            d: The number of dimensions of the points.
+        """
+        loss = self.hyperprior_loss(p, d)
+        return loss if self.noise is None else loss + self.noise.scatter_loss(jnp.exp(p[1]))
 
     def hyperprior_loss(self, p: Array, d: int) -> Array:
         """Return minus the log densities of variance, noise and length scales, up to a constant.
@@ -164,6 +180,7 @@ def fit_hyperparameters(
     *,
     fixed_noise: bool = False,
     hyperprior: bool = True,
+    noise: Noise | None = None,
 ) -> Hyperparameters:
     """Maximise the evidence, times the priors unless these are switched off, from three starts.
 
@@ -175,6 +192,7 @@ def fit_hyperparameters(
         y: The observed values, (n,).
         fixed_noise: Whether to keep the noise as it is in `before`.
         hyperprior: Whether some hyperparameters are likelier than others before the data.
+        noise: What is known of the noise of each value, in units of y.
     """
     every = math.ceil(max(len(x), 1) / _MOST_POINTS)
     x, y = x[::every], y[::every]
@@ -185,8 +203,11 @@ def fit_hyperparameters(
     starts = _starts(before)
     noise_std = before.noise_std * before.amplitude / unit if fixed_noise else None
     kernel = before.kernel if isinstance(before.kernel, NTK) else type(before.kernel)()
+    size = padded_size(len(y))
+    if noise is not None:
+        noise = noise.take(slice(None, None, every)).in_units(unit).padded(size)
     p = most_likely(
-        compiled_loss(ScaledKernel(kernel, hyperprior), x, y / unit, padded_size(len(y))),
+        compiled_loss(ScaledKernel(kernel, hyperprior, noise), x, y / unit, size),
         starts, _box(starts.shape[1], noise_std), iterations=_ITERATIONS,
     )  # fmt: skip
     return before if p is None else _unpacked(before.kernel, p, unit)

@@ -37,8 +37,8 @@ class Family(Protocol):
             mask: False on rows of padding, (n,).
         """
 
-    def hyperprior_loss(self, p: Array, d: int) -> Array:
-        """Return minus the log density of hyperparameters before the data, up to a constant.
+    def further_loss(self, p: Array, d: int) -> Array:
+        """Return what else hyperparameters cost: minus the log of their density before the data.
 
         Args:
             p: The hyperparameters, (k,).
@@ -101,7 +101,7 @@ def _loss(family: Family, p: Array, x: Array, y: Array, mask: Array) -> tuple[Ar
     a = inverse @ y
     loss = 0.5 * (y @ a + mask.sum() * math.log(2 * math.pi)) + jnp.log(jnp.diag(lower)).sum()
     gradient = pull_back(0.5 * (inverse - jnp.outer(a, a)))[0]
-    more, slope = jax.value_and_grad(family.hyperprior_loss)(p, x.shape[1])
+    more, slope = jax.value_and_grad(family.further_loss)(p, x.shape[1])
     return loss + more, gradient + slope
 
 

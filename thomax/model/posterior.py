@@ -7,6 +7,7 @@ Notation:
     K      kernel matrix of the observed points            (n, n)
     k      covariances of observed with other points       (n, N)
     A      K + s2 I, s2 = noise_std^2                      (n, n)
+           or K + diag(s2), with a variance for each value
     y      observed values                                 (n,)
 """
 
@@ -15,6 +16,8 @@ import math
 import numpy as np
 import scipy.linalg
 import scipy.linalg.lapack
+
+from thomax.model.noise import Noise
 
 SMALLEST_VARIANCE = 1e-12  # under a square root, so that its derivative stays finite
 _JITTERS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative to the mean of the diagonal
@@ -28,14 +31,14 @@ class Factor:
 
     Args:
         K: The kernel matrix, (n, n).
-        noise_variance: What is added to the diagonal, s2.
+        noise_variance: What is added to the diagonal, s2: one, or one for each point, (n,).
 
     Examples:
         >>> Factor(3.0 * np.eye(2), noise_variance=1.0).solve(np.array([4.0, 8.0])).tolist()
         [1.0, 2.0]
     """
 
-    def __init__(self, K: np.ndarray, noise_variance: float) -> None:
+    def __init__(self, K: np.ndarray, noise_variance: float | np.ndarray) -> None:
         diagonal = np.diag_indices(len(K))
         scale = float(np.mean(K[diagonal])) if len(K) else 1.0
         for jitter in _JITTERS:
@@ -74,7 +77,11 @@ class Factor:
 
 
 def mean_and_covariance(
-    K: np.ndarray, k: np.ndarray, prior: np.ndarray, y: np.ndarray, noise_std: float
+    K: np.ndarray,
+    k: np.ndarray,
+    prior: np.ndarray,
+    y: np.ndarray,
+    noise_std: float | np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior mean k^T A^-1 y and covariance prior - k^T A^-1 k at N points.
 
@@ -83,7 +90,7 @@ def mean_and_covariance(
         k: The covariances of observed with other points, (n, N).
         prior: The prior covariances of the other points, (N, N).
         y: The observed values, (n,).
-        noise_std: The standard deviation of the observation noise.
+        noise_std: The standard deviation of the noise: one, or one for each value, (n,).
     """
     factor = Factor(K, noise_std**2)
     half = factor.half_solve(k)
@@ -91,18 +98,19 @@ def mean_and_covariance(
 
 
 def unperturbed_covariance(
-    K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float
+    K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float | np.ndarray
 ) -> np.ndarray:
-    """Return prior - k^T A^-1 k - s2 k^T A^-2 k, the law of draws whose targets are not perturbed.
+    """Return prior - k^T A^-1 k - k^T A^-1 s2 A^-1 k.
 
-    It is smaller than the posterior's by the last term: training on the bare targets, as the
-    paper's loss (1) reads, forgets that they are noisy.
+    It is the law of draws whose targets are not perturbed. It is smaller than the posterior's by
+    the last term: training on the bare targets, as the paper's loss (1) reads, forgets that they
+    are noisy.
 
     Args:
         K: The kernel matrix of the observed points, (n, n).
         k: The covariances of observed with other points, (n, N).
         prior: The prior covariances of the other points, (N, N).
-        noise_std: The standard deviation of the observation noise.
+        noise_std: The standard deviation of the noise: one, or one for each value, (n,).
     """
     factor = Factor(K, noise_std**2)
     solved = factor.solve(k)
@@ -124,13 +132,13 @@ def variance(K: np.ndarray, k: np.ndarray, prior: np.ndarray, noise_std: float) 
     return prior - np.square(Factor(K, noise_std**2).half_solve(k)).sum(axis=0)
 
 
-def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float) -> float:
+def log_evidence(K: np.ndarray, y: np.ndarray, noise_std: float | np.ndarray) -> float:
     """Return log p(y) = -(y^T A^-1 y + log det A + n log 2 pi) / 2.
 
     Args:
         K: The kernel matrix of the observed points, (n, n).
         y: The observed values, (n,).
-        noise_std: The standard deviation of the observation noise.
+        noise_std: The standard deviation of the noise: one, or one for each value, (n,).
     """
     factor = Factor(K, noise_std**2)
     fit = float(np.square(factor.half_solve(y)).sum())
@@ -159,26 +167,38 @@ def evidence_and_gradient(A: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarr
 
 
 def evidence_of_noise(
-    K: np.ndarray, distances: np.ndarray, y: np.ndarray, noise_std: float
+    K: np.ndarray,
+    distances: np.ndarray,
+    y: np.ndarray,
+    noise_std: float,
+    noise: Noise | None = None,
 ) -> float:
     """Return by how many nats noise explains y better than a rough function does.
 
     What a smooth function leaves over may be noise, or a function that changes within a short
     distance. The two differ where points are close together: there a function repeats itself.
     Its covariance is that of the noise times exp(-distance / length), for the most likely of
-    some short lengths.
+    some short lengths. Errors that are known are noise either way.
 
     Args:
         K: The covariances of the smooth function, (n, n).
         distances: The distances between the points, in edges of the cube, (n, n).
         y: The observed values, (n,).
         noise_std: The standard deviation of what the smooth function leaves over.
+        noise: What is known of the noise of each value, in units of y.
     """
+
+    def log_likelihood(K: np.ndarray, std: float) -> float:
+        if noise is None:
+            return log_evidence(K, y, std)
+        found = log_evidence(K, y, np.sqrt(noise.variances(std**2)))
+        return found - float(noise.scatter_loss(std**2))
+
     rough = (
-        log_evidence(K + noise_std**2 * np.exp(-distances / length), y, _ROUNDING * noise_std)
+        log_likelihood(K + noise_std**2 * np.exp(-distances / length), _ROUNDING * noise_std)
         for length in _SHORT_LENGTHS
     )
-    return log_evidence(K, y, noise_std) - max(rough)
+    return log_likelihood(K, noise_std) - max(rough)
 
 
 def joint_draws(

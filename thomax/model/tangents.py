@@ -111,6 +111,8 @@ class TangentSystem:
         n: The number of points that are no padding.
         precision: The type of K; float32 is enough, and faster, where a damping far above rounding
             is added.
+        weights: What multiplies the outputs of the n points, and so the rows of J, (n,); None
+            for nothing.
     """
 
     def __init__(
@@ -121,15 +123,17 @@ class TangentSystem:
         x: np.ndarray,
         n: int,
         precision: DTypeLike = np.float64,
+        weights: np.ndarray | None = None,
     ) -> None:
         self._network, self._theta, self._x, self._n = network, theta, x, n
+        self._weights = weights
         self._layers: Blocks | None = None
         output, tangent, blocks = _expand(network, theta, v, x)
         if blocks is not None:
             self._layers = [(np.asarray(a)[:, :n], np.asarray(d)[:, :n]) for a, d in blocks]
         self.kernels = self._kernels(precision)
         self.output, self.tangent = (
-            np.asarray(z)[:, :n].astype(np.float64) for z in (output, tangent)
+            self._weighted(np.asarray(z)[:, :n].astype(np.float64)) for z in (output, tangent)
         )
 
     def mean_variance(self) -> np.ndarray:
@@ -137,12 +141,13 @@ class TangentSystem:
         return np.array([np.trace(K) / len(K) for K in self.kernels])
 
     def solver(self, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return b (B, n) -> a (B, n) for one ridge a network (B,), factored once.
+        """Return b (B, n) -> a (B, n) for one ridge a network, factored once.
 
         Args:
-            ridge: What is added to the diagonal of K, (B,).
+            ridge: What is added to the diagonal of K: one number a network, (B,), or one for
+                each of its points, (B, n).
         """
-        factors = [Factor(K, float(r)) for K, r in zip(self.kernels, ridge, strict=True)]
+        factors = [Factor(K, r) for K, r in zip(self.kernels, ridge, strict=True)]
         return lambda b: np.array([f.solve(v) for f, v in zip(factors, b, strict=True)])
 
     def push(self, v: np.ndarray) -> np.ndarray:
@@ -153,7 +158,8 @@ class TangentSystem:
         """
         layers = self._layers
         if layers is None:
-            return np.asarray(push(self._network, self._theta, v, self._x))[:, : self._n]
+            full = np.asarray(push(self._network, self._theta, v, self._x))
+            return self._weighted(full[:, : self._n])
 
         def product(i: int) -> np.ndarray:
             total, start = np.zeros(self._n, np.float32), 0
@@ -164,7 +170,7 @@ class TangentSystem:
                 start += V.size
             return total
 
-        return np.array(side_by_side(product, range(len(v)), self._n))
+        return self._weighted(np.array(side_by_side(product, range(len(v)), self._n)))
 
     def pull(self, a: np.ndarray) -> np.ndarray:
         """Return J^T a for weights of the rows that are no padding, (B, n) -> (B, p).
@@ -172,7 +178,7 @@ class TangentSystem:
         Args:
             a: The weights of the points for each network, (B, n).
         """
-        layers = self._layers
+        layers, a = self._layers, self._weighted(a)
         if layers is None:
             return np.asarray(pull(self._network, self._theta, self._padded(a), self._x))
         weights = a.astype(np.float32)[:, :, None]
@@ -183,6 +189,11 @@ class TangentSystem:
         return np.array(side_by_side(product, range(len(a)), self._n))
 
     def _kernels(self, precision: DTypeLike) -> list[np.ndarray]:
+        w = self._weights
+        found = self._unweighted_kernels(precision)
+        return found if w is None else [w[:, None] * K * w for K in found]
+
+    def _unweighted_kernels(self, precision: DTypeLike) -> list[np.ndarray]:
         n, layers = self._n, self._layers
         if layers is None:
             return [empirical_ntk(self._network, t, self._x[:n]) for t in self._theta]
@@ -192,6 +203,9 @@ class TangentSystem:
             return blocks_product(rows, rows, precision)
 
         return side_by_side(kernel, range(len(self._theta)), n)
+
+    def _weighted(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self._weights is None else self._weights * rows
 
     def _padded(self, a: np.ndarray) -> np.ndarray:
         full = np.zeros((len(a), len(self._x)), np.float32)

@@ -29,12 +29,14 @@ class Standardised:
         centre: The value of y that the target zero stands for.
         scale: The difference in y that one unit of unwarped targets stands for.
         warping: Power, shift and standard deviation of a Yeo-Johnson transform; None for none.
+        slopes: The derivatives of the targets with respect to y, (n,), or one for all.
     """
 
     targets: np.ndarray
     centre: float
     scale: float
     warping: tuple[float, float, float] | None = None
+    slopes: np.ndarray | float = 1.0
 
     def values(self, targets: np.ndarray) -> np.ndarray:
         """Return what targets, or a model's outputs on their scale, are in the units of y.
@@ -78,10 +80,12 @@ def standardise(y: np.ndarray) -> Standardised:
     if spread == 0.0:
         return Standardised(np.zeros_like(y), median * unit, 1.0)
     with np.errstate(over="ignore"):  # the rest may be 300 orders of magnitude smaller
+        slopes = _slope_of_compress((z - median) / spread)
         z = _compress((z - median) / spread)
-    mean, std = float(z.mean()), max(float(z.std()), 1e-12)
-    scale = std * spread * unit
-    return Standardised((z - mean) / std, (median + mean * spread) * unit, max(scale, 5e-324))
+        mean, std = float(z.mean()), max(float(z.std()), 1e-12)
+        scale = max(std * spread * unit, 5e-324)
+        slopes = slopes / scale
+    return Standardised((z - mean) / std, (median + mean * spread) * unit, scale, slopes=slopes)
 
 
 def invertible(y: np.ndarray) -> Standardised:
@@ -102,14 +106,14 @@ def invertible(y: np.ndarray) -> Standardised:
         return Standardised(np.zeros_like(y), median * unit, 1.0)
     with np.errstate(over="ignore"):
         z = np.clip((y / unit - median) / spread, -_FARTHEST, _FARTHEST)
-    robust = Standardised(z, median * unit, max(spread * unit, 5e-324))
-    warped = warp(robust)
+    scale = max(spread * unit, 5e-324)
+    warped = warp(Standardised(z, median * unit, scale, slopes=1 / scale))
     if warped.warping is not None:
         return warped
     mean, std = float(z.mean()), max(float(z.std()), 1e-12)
-    return Standardised(
-        (z - mean) / std, (median + mean * spread) * unit, max(std * spread * unit, 5e-324)
-    )
+    scale = max(std * spread * unit, 5e-324)
+    centre = (median + mean * spread) * unit
+    return Standardised((z - mean) / std, centre, scale, slopes=1 / scale)
 
 
 def _robust_spread(deviations: np.ndarray) -> float:
@@ -122,6 +126,11 @@ def _compress(z: np.ndarray) -> np.ndarray:
     """Leave |z| up to the outlier bound as it is; beyond, approach twice the bound."""
     excess = np.clip(np.abs(z) - _OUTLIER, 0.0, 1e300)  # infinity too is twice the bound
     return np.sign(z) * (np.minimum(np.abs(z), _OUTLIER) + excess / (1 + excess / _OUTLIER))
+
+
+def _slope_of_compress(z: np.ndarray) -> np.ndarray:
+    excess = np.clip(np.abs(z) - _OUTLIER, 0.0, 1e100)
+    return 1 / np.square(1 + excess / _OUTLIER)
 
 
 def warp(standard: Standardised) -> Standardised:
@@ -146,7 +155,10 @@ def warp(standard: Standardised) -> Standardised:
     warped = _yeo_johnson(z, powers[best])
     shift, spread = float(warped.mean()), float(warped.std())
     warping = (float(powers[best]), shift, spread)
-    return replace(standard, targets=(warped - shift) / spread, warping=warping)
+    # The derivative of _yeo_johnson is (1 + |z|)^(q - 1).
+    q = np.where(z < 0, 2 - powers[best], powers[best])
+    slopes = standard.slopes * np.exp((q - 1) * np.log1p(np.abs(z))) / spread
+    return replace(standard, targets=(warped - shift) / spread, warping=warping, slopes=slopes)
 
 
 def restored(

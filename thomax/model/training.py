@@ -1,6 +1,8 @@
 """Training of B networks at once: Levenberg-Marquardt in function space, then polishing.
 
-Minimises |y - f(X; theta)|^2 + s2 |theta - theta0|^2, the paper's loss (1), from theta0.
+Minimises |y - f(X; theta)|^2 + s2 |theta - theta0|^2, the paper's loss (1), from theta0. Where the
+noise of values differs, with a variance s2_i each, residuals are multiplied by w_i, the root of
+s2 / s2_i: that is the loss of outputs w f and targets w y, and J and K below are those of w f.
 
 With J and K = J J^T at the current theta, e = theta - theta0 and r = y - f(X; theta), the damped
 Gauss-Newton step with damping lam, rho = s2 + lam, is, without any p x p matrix,
@@ -79,8 +81,8 @@ class Problem:
         theta0: The parameters that training starts from and is drawn to, (B, p).
         x: The points, padded with zero rows, (N, ...).
         targets: The targets of every network, padded, (B, N).
-        weights: What multiplies the residuals of the points, 0 on padding, (N,).
-        s2: The weight of the squared distance from theta0.
+        weights: What multiplies the residuals of the points, w, 0 on padding, (N,).
+        s2: The weight of the squared distance from theta0: the noise variance where w is 1.
     """
 
     network: Network
@@ -93,16 +95,24 @@ class Problem:
     @property
     def n(self) -> int:
         """Count the points that are no padding."""
-        return int(self.weights.sum())
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def weighted_targets(self) -> np.ndarray:
+        """The targets of the points that are no padding, as `linearised` counts them, (B, n)."""
+        return self.targets[:, : self.n] * self.weights[: self.n]
 
     def linearised(self, theta: np.ndarray) -> TangentSystem:
-        """Return f and J at theta, and J (theta - theta0).
+        """Return f and J at theta, and J (theta - theta0), all of them times the weights.
 
         Args:
             theta: The parameters at which each network is linearised, (B, p).
         """
-        v = theta - self.theta0
-        return TangentSystem(self.network, theta, v, self.x, self.n, precision=np.float32)
+        v, w = theta - self.theta0, self.weights[: self.n]
+        return TangentSystem(
+            self.network, theta, v, self.x, self.n, precision=np.float32,
+            weights=None if (w == 1).all() else w,
+        )  # fmt: skip
 
     def loss(self, theta: np.ndarray) -> np.ndarray:
         """Return the losses (B,).
@@ -187,14 +197,16 @@ def train_linear(
     theta0: np.ndarray,
     x: np.ndarray,
     targets: np.ndarray,
-    s2: float,
+    s2: float | np.ndarray,
 ) -> np.ndarray:
     """Minimise |y - J theta|^2 + s2 |theta - theta0|^2, J at theta0', for targets (B, n).
 
     The minimiser, where gradient descent from theta0 ends, is theta0 + J^T (K + s2 I)^-1
     (y - J theta0). If y carries a draw of the noise, J theta has over theta0 the law of the
     posterior under the kernel J J^T of this theta0'; over theta0' too it is a mixture of such
-    laws, which tends to the posterior under the exact tangent kernel as the width grows.
+    laws, which tends to the posterior under the exact tangent kernel as the width grows. With a
+    noise variance for each value the loss is sum_i s2 r_i^2 / s2_i + s2 |theta - theta0|^2, r the
+    residuals, for any s2, and the minimiser has A = K + diag(s2_i).
 
     Args:
         network: The network to train.
@@ -202,12 +214,13 @@ def train_linear(
         theta0: A draw from the prior over the weights, (B, p).
         x: The points, padded with zero rows, (N, ...).
         targets: The targets of the n points that are no padding, (B, n).
-        s2: The noise variance.
+        s2: The noise variance: one, or one for each value, (n,).
     """
+    ridge = np.broadcast_to(s2, (len(theta0), *np.shape(s2)))
 
     def moved(which: slice) -> np.ndarray:
         system = TangentSystem(network, theta0_prime[which], theta0[which], x, targets.shape[1])
-        a = system.solver(np.full(len(theta0[which]), s2))(targets[which] - system.tangent)
+        a = system.solver(ridge[which])(targets[which] - system.tangent)
         return system.pull(a)
 
     if not is_by_hand(network):
@@ -265,7 +278,7 @@ def _share(left: np.ndarray, loss: np.ndarray) -> np.ndarray:
 
 def _decrease(problem: Problem, system: TangentSystem, loss: np.ndarray) -> np.ndarray:
     """Return how far the loss lies above the least loss of the linearised networks, (B,)."""
-    b = problem.targets[:, : problem.n] - system.output + system.tangent
+    b = problem.weighted_targets - system.output + system.tangent
     a = system.solver(np.full(len(b), problem.s2))(b)
     return np.clip(loss - problem.s2 * np.einsum("bn,bn->b", a, b), 0, loss)
 
@@ -359,7 +372,7 @@ def damped_step(
         damping: The damping lam of every network, (B,).
     """
     e = theta - problem.theta0
-    residual = problem.targets[:, : problem.n] - system.output
+    residual = problem.weighted_targets - system.output
     rho = problem.s2 + damping
     shrink = (problem.s2 / rho)[:, None]
     right = residual + shrink * system.tangent

@@ -142,14 +142,16 @@ def posterior_variance(kernel: Kernel, x: Array, known: Array, root: Array) -> A
     return kernel.diagonal(x) - jnp.sum((kernel(x, known) @ root.T) ** 2, axis=1)
 
 
-def inverse_root(kernel: Kernel, x: np.ndarray, count: int, noise_variance: float) -> np.ndarray:
+def inverse_root(
+    kernel: Kernel, x: np.ndarray, count: int, noise_variance: float | np.ndarray
+) -> np.ndarray:
     """Return L^-1 of the covariance of noisy observations, zero on padding, (n, n).
 
     Args:
         kernel: The prior covariance.
         x: The points, padded, (n, ...).
         count: How many of them are no padding.
-        noise_variance: The noise variance s2.
+        noise_variance: The noise variance s2: one, or one for each point, (count,).
     """
     root = np.zeros((len(x), len(x)))
     if count:

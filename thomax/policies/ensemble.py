@@ -55,6 +55,8 @@ class Member(Draw):
 class DeepEnsemble(Policy):
     """Train one network for each key, from its own random start, to fit the data.
 
+    Known noise and repeats of single values are ignored.
+
     Args:
         network: The network, of finite width.
         inputs: What the network sees of a point of the cube [-1, 1]^d: the point lifted to a
@@ -114,7 +116,7 @@ class DeepEnsemble(Policy):
         """Return one member for each key."""
         keys, single = as_keys(key)
         prior = default_prior(self.network, self.inputs, None)
-        known = PreparedData.of(data, lambda x, y: prior, standardise=self.standardise)
+        known = PreparedData.of(data, lambda *_: prior, standardise=self.standardise)
         theta = normals(keys, self.network.size(known.x.shape[1:]), Stream.THETA0)
         if known.n:
             with small_matrices(known.n):

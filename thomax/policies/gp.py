@@ -32,6 +32,7 @@ from thomax.model.fourier import (
 from thomax.model.gp_prior import GPKernel, KernelName
 from thomax.model.kernels import NTK, SE, Matern52
 from thomax.model.networks import MLP
+from thomax.model.noise import Noise
 from thomax.model.posterior import SMALLEST_VARIANCE
 from thomax.model.prior import Prior
 from thomax.model.uncertainty import PriorKernel, inverse_root, posterior_variance
@@ -159,7 +160,7 @@ class GPTS(Policy):
         targets = known.perturbed_targets(keys)
         if self.features is not None and known.n:
             each = zip(w, omega, targets, strict=True)
-            w = np.array([conditioned(*draw, x, known.s2) for draw in each], np.float32)
+            w = np.array([conditioned(*draw, x, known.variances) for draw in each], np.float32)
         draws = FourierDraw(
             **known.units(len(keys)), beta=known.gains(len(keys), np.float64), omega=omega, w=w,
             kernel=None, x=None, weights=None,
@@ -329,18 +330,18 @@ _Prepared: TypeAlias = PreparedData[_KernelPrior]
 def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Prepared:
     """Flatten and prepare data; a policy that reads pending points gets them too."""
 
-    def prior(x: np.ndarray, targets: np.ndarray) -> _KernelPrior:
+    def prior(x: np.ndarray, targets: np.ndarray, noise: Noise | None) -> _KernelPrior:
         found = gp_prior.usual_hyperparameters(policy.kernel, policy.noise_std, x.shape[1])
         if policy.fit:
             if policy.fit_every > 1:
-                x, targets = _first_observations(policy, data)
+                x, targets, noise = _first_observations(policy, data)
             found = gp_prior.fit_hyperparameters(
                 found, x.astype(np.float64), targets, fixed_noise=policy.noise_std is not None,
-                hyperprior=policy.hyperprior,
+                hyperprior=policy.hyperprior, noise=noise,
             )  # fmt: skip
         return _KernelPrior(None, found.noise_std, found.amplitude, kernel=found.kernel)
 
-    data = Data(_flat(data.x), data.y, _flat(data.pending))
+    data = replace(data, x=_flat(data.x), pending=_flat(data.pending))
     return PreparedData.of(
         data,
         prior,
@@ -351,12 +352,15 @@ def _prepared(policy: GPTS | GPUCB, data: Data, beta: Schedule = 1.0) -> _Prepar
     )
 
 
-def _first_observations(policy: GPTS | GPUCB, data: Data) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points and targets of a multiple of `fit_every` observations."""
+def _first_observations(
+    policy: GPTS | GPUCB, data: Data
+) -> tuple[np.ndarray, np.ndarray, Noise | None]:
+    """Return the points, targets and their noise of a multiple of `fit_every` observations."""
     data = data.successes()
     count = len(data) // policy.fit_every * policy.fit_every or len(data)
-    first = Data(data.x[:count], data.y[:count]).in_canonical_order()
-    return first.x, first.targets(policy.standardise).targets
+    first = data.take(slice(count)).in_canonical_order()
+    standard = first.targets(policy.standardise)
+    return first.x, standard.targets, first.noise(standard)
 
 
 def _solved(
@@ -364,7 +368,10 @@ def _solved(
 ) -> tuple[GPKernel | FourierKernel, np.ndarray, np.ndarray]:
     """Return the kernel, A^-1 y, and L^-1 of observed and pending points, zero on padding."""
     x = known.x.astype(np.float64)
-    root = inverse_root(kernel, x, known.n + known.pending, known.s2)
+    variances = known.variances
+    if known.noise is not None:  # pending points are single measurements
+        variances = np.concatenate([np.asarray(variances), np.full(known.pending, known.s2)])
+    root = inverse_root(kernel, x, known.n + known.pending, variances)
     return kernel, known.solve(kernel, known.targets[None])[0], root
 
 

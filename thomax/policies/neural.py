@@ -13,7 +13,7 @@ Notation:
 UCB scores f + sigma, TS f + sigma xi with a standard normal xi for every point. The papers divide
 g g^T by the width; the parameterisation of our networks has done so already. They also add each
 g g^T as it was when its point was chosen, as `warm_start` does; by default all are taken at the
-current parameters.
+current parameters. They have one noise level: what is known of that of single values is ignored.
 """
 
 import hashlib
@@ -30,6 +30,7 @@ from thomax.model.draws import DRAW_FIELDS, Draw
 from thomax.model.gradient_steps import descend
 from thomax.model.kernels import blocks_product
 from thomax.model.networks import MLP, Blocks, Network
+from thomax.model.noise import Noise
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import INPUTS, Inputs, Prior, default_prior, fit_prior
@@ -216,6 +217,7 @@ class _Neural(Policy):
     def __call__(self, key: Key, data: Data) -> NeuralScore:
         """Return one score for each key."""
         keys, single = as_keys(key)
+        data = data.plain()
         seeds, own = np.unique(keys[:, 0], return_inverse=True)
         with small_matrices(len(data) + len(data.pending)):
             known = PreparedData.of(
@@ -242,7 +244,7 @@ class _Neural(Policy):
         )  # fmt: skip
         return scores.as_single(single)
 
-    def _prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
+    def _prior(self, x: np.ndarray, targets: np.ndarray, _: Noise | None) -> Prior:
         if self.lam is None:
             return fit_prior(self.network, x, targets, self.inputs)
         return default_prior(self.network, self.inputs, math.sqrt(self.lam))
@@ -329,6 +331,7 @@ class NeuralUCB(_Neural):
 
     The score is the same for all keys of one seed: the points of a batch differ because pending
     points lower the standard deviation around them.
+    Known noise and repeats of single values are ignored.
 
     Args:
         network: The network, of finite width.
@@ -363,6 +366,7 @@ class NeuralTS(_Neural):
     """Score by a network's function plus noise of its standard deviation.
 
     The noise is independent at every point, a pure function of key and point, and has no gradient.
+    Known noise and repeats of single values are ignored.
 
     Args:
         network: The network, of finite width.

@@ -5,8 +5,14 @@ Notation:
     K, A    covariances of the observed points, and K + s2 I with the noise variance s2   (n, n)
     beta    inflation of the posterior's standard deviation
     gain    beta times the prior's amplitude: what multiplies the model
+    s2_i    noise variance of value i, where values differ in it; then A = K + diag(s2_i)      (n,)
 
-beta divides the targets and multiplies the model: so it leaves the posterior's mean as it is.
+beta divides the targets and multiplies the model: so it leaves the posterior's mean as it is. In
+units of the targets the model is f = beta a g, g ~ GP(0, K) with the amplitude a. For the mean to
+be that of beta = 1, the noise has to be inflated by beta as f is: noise of the variance v_i enters
+as beta^2 v_i, in units of the model as beta^2 v_i / (beta a)^2 = v_i / a^2. Then the mean is
+beta a k^T (K + diag(v_i / a^2))^-1 y / (beta a), without beta, and the covariance beta^2 times
+that of beta = 1. So what is known of the noise is divided by the amplitude, and not by beta.
 """
 
 import math
@@ -21,6 +27,7 @@ from thomax.model.data import Data
 from thomax.model.draws import PathwiseDraw, Units, repeated
 from thomax.model.kernels import NTK, Kernel, gram, variances
 from thomax.model.networks import CNN, MLP, Network
+from thomax.model.noise import Noise
 from thomax.model.padding import pad, padded_size
 from thomax.model.posterior import SMALLEST_VARIANCE, Factor
 from thomax.model.prior import Prior
@@ -41,7 +48,8 @@ class Marginals:
     Args:
         mean: The mean of the function at each point, (N,).
         std: Its standard deviation, (N,).
-        noise_std: The standard deviation of the noise that a measurement adds to it.
+        noise_std: The standard deviation of the noise that a single measurement adds to it: what
+            is fitted, or the usual one of the observations if it is known of all of them.
         standard: The way back to the objective's units.
     """
 
@@ -70,6 +78,8 @@ class PreparedData(Generic[P]):
         standard: The targets, and the way back to the objective's units.
         prior: Scales of inputs and outputs, and the noise.
         beta: What multiplies the posterior's standard deviation.
+        noise: What is known of the noise of each value, in units of the targets; None if all
+            values are single measurements of unknown noise.
     """
 
     data: Data
@@ -78,12 +88,13 @@ class PreparedData(Generic[P]):
     standard: Standardised
     prior: P
     beta: float
+    noise: Noise | None
 
     @classmethod
     def of(
         cls,
         data: Data,
-        fit: Callable[[np.ndarray, np.ndarray], P],
+        fit: Callable[[np.ndarray, np.ndarray, Noise | None], P],
         *,
         standardise: bool,
         warp: bool = False,
@@ -95,7 +106,7 @@ class PreparedData(Generic[P]):
 
         Args:
             data: What is known; failures are left out.
-            fit: Choose the prior from observed points (n, ...) and targets (n,).
+            fit: Choose the prior from observed points (n, ...), targets (n,) and their noise.
             standardise: Bring the targets to mean zero and unit variance.
             warp: Compress a long tail of bad targets as well.
             with_pending: Append the pending points to the observed ones.
@@ -105,14 +116,15 @@ class PreparedData(Generic[P]):
         data = data.successes().in_canonical_order()
         n, shape = len(data), data.x.shape[1:]
         standard = data.targets(standardise, standardise and warp)
-        prior = fit(data.x, standard.targets)
+        noise = data.noise(standard)
+        prior = fit(data.x, standard.targets, noise)
         found = at(beta, n)
         if not 0 < found < math.inf:
             raise ValueError(f"{owner} needs beta > 0, got {found} for {n} observations.")
         x = np.concatenate([data.x, data.pending]) if with_pending else data.x
         x = prior.inputs(pad(x, padded_size(len(x), shape)))
         pending = len(data.pending) if with_pending else 0
-        return cls(data, x, pending, standard, prior, found)
+        return cls(data, x, pending, standard, prior, found, noise)
 
     @property
     def n(self) -> int:
@@ -150,8 +162,27 @@ class PreparedData(Generic[P]):
 
     @property
     def s2(self) -> float:
-        """The noise variance in units of the model."""
+        """The noise variance of one measurement in units of the model."""
         return self.prior.noise_std**2
+
+    @property
+    def variances(self) -> float | np.ndarray:
+        """The noise variance of the values in units of the model: s2, or one for each, (n,)."""
+        if self.noise is None:
+            return self.s2
+        return np.asarray(self.noise.in_units(self.prior.amplitude).variances(self.s2))
+
+    def residual_weights(self) -> tuple[np.ndarray, float]:
+        """Return what multiplies residuals in a loss with a single noise variance, and that one.
+
+        It is the geometric mean of those of the values: it does not matter to the minimiser, and
+        keeps the weights, 0 on padding, near 1.
+        """
+        if self.noise is None:
+            return self.is_observed, self.s2
+        s2 = float(np.exp(np.mean(np.log(self.variances))))
+        weights = np.sqrt(s2 / np.asarray(self.variances))
+        return pad(weights, len(self.x)).astype(np.float32), s2
 
     @property
     def targets(self) -> np.ndarray:
@@ -160,7 +191,8 @@ class PreparedData(Generic[P]):
 
     def perturbed_targets(self, keys: np.ndarray) -> np.ndarray:
         """Return the targets of every draw, (B, n), with a draw of the noise."""
-        return self.targets + self.prior.noise_std * normals(keys, self.n, Stream.EPS)
+        std = self.prior.noise_std if self.noise is None else np.sqrt(self.variances)
+        return self.targets + std * normals(keys, self.n, Stream.EPS)
 
     def tiled_targets(self, count: int) -> np.ndarray:
         """Return the targets once for each of so many networks, padded, (count, N) float32."""
@@ -177,7 +209,7 @@ class PreparedData(Generic[P]):
         weights = np.zeros((len(residuals), len(self.x)))
         if self.n:
             K = gram(kernel, self.observed, self.observed)
-            weights[:, : self.n] = Factor(K, self.s2).solve(residuals.T).T
+            weights[:, : self.n] = Factor(K, self.variances).solve(residuals.T).T
         return weights
 
     def marginals(self, kernel: Kernel, new: np.ndarray) -> Marginals:
@@ -188,7 +220,7 @@ class PreparedData(Generic[P]):
             new: Points as the model sees them, (N, ...).
         """
         x, amplitude = self.observed, self.prior.amplitude
-        factor = Factor(gram(kernel, x, x), self.s2)
+        factor = Factor(gram(kernel, x, x), self.variances)
         half_targets = factor.half_solve(self.standard.targets / amplitude)
         means, left = [np.empty(0)], [np.empty(0)]
         for start in range(0, len(new), _POINTS_AT_ONCE):
@@ -198,6 +230,8 @@ class PreparedData(Generic[P]):
             left.append(variances(kernel, some) - np.square(half).sum(axis=0))
         std = np.sqrt(np.maximum(np.concatenate(left), SMALLEST_VARIANCE))
         noise_std = amplitude * self.prior.noise_std
+        if self.noise is not None and not self.noise.is_common.any():
+            noise_std = float(np.sqrt(np.median(self.noise.known * self.noise.repeats)))
         return Marginals(
             amplitude * np.concatenate(means), amplitude * std, noise_std, self.standard
         )

@@ -6,6 +6,9 @@ Notation:
     eps               a draw of the observation noise N(0, s2)               (B, n)
     beta              inflation of the posterior's standard deviation (Theorem 1); 1 in practice
 
+Where the noise of values differs, eps_i and the residuals of the loss have the variance s2_i of
+value i; a descent of so many steps ignores what is known of it.
+
 beta multiplies the network, and beta^2 the noise variance in the loss; so dividing the targets by
 beta and multiplying the trained function by it is the same thing, and that is done here.
 """
@@ -25,6 +28,7 @@ from thomax.model.draws import Draw, LinearDraw, NeuralDraw, PathwiseDraw
 from thomax.model.gradient_steps import descend, descend_linear
 from thomax.model.kernels import exact_ntk, gram, has_exact_ntk
 from thomax.model.networks import CNN, MLP, PAPER_NETWORK, Network
+from thomax.model.noise import Noise
 from thomax.model.padding import pad
 from thomax.model.prior import (
     INPUTS,
@@ -161,6 +165,8 @@ class _SampleThenOptimise(Policy):
 
     def _prepared(self, data: Data) -> PreparedData[Prior]:
         data = data.successes()
+        if self.descent is not None:
+            data = data.plain()
         return PreparedData.of(
             data.best_and_spread(self.max_observations),
             self._chosen_prior,
@@ -170,12 +176,12 @@ class _SampleThenOptimise(Policy):
             owner=type(self).__name__,
         )
 
-    def _chosen_prior(self, x: np.ndarray, targets: np.ndarray) -> Prior:
+    def _chosen_prior(self, x: np.ndarray, targets: np.ndarray, noise: Noise | None) -> Prior:
         if self.noise_std is not None:
             return default_prior(self.network, self.inputs, self.noise_std)
         return fit_prior(
             self.network, x, targets, self.inputs, scale_prior_std=self.scale_prior_std,
-            max_noise_std=self.max_noise_std,
+            max_noise_std=self.max_noise_std, noise=noise,
         )  # fmt: skip
 
     def _penalty(self, x: np.ndarray, weight: float) -> np.ndarray:
@@ -224,7 +230,8 @@ class STOBNTSLinear(_SampleThenOptimise):
             best half of this number and as many spread over the others.
         prior_width: Width of the networks that prior draws are taken from at infinite width.
         descent: Stop where this number of gradient steps with this learning rate ends, in the
-            standard parameterisation, on half the mean of squares, as the released code does.
+            standard parameterisation, on half the mean of squares, as the released code does;
+            what is known of the noise of single values is then ignored.
         bias_penalty: What multiplies the squared distance of biases from their start in the loss
             of that descent.
         fixed_draws: Make the same random draws in every round, one for each place in a batch.
@@ -254,7 +261,7 @@ class STOBNTSLinear(_SampleThenOptimise):
                 rate=rate,
             )
         elif known.n:  # Algorithm 2, line 6, in closed form
-            theta = train_linear(*problem, known.s2)
+            theta = train_linear(*problem, known.variances)
         return LinearDraw(
             **known.units(len(keys)), network=self.network, theta=theta,
             theta0_prime=theta0_prime, beta=known.gains(len(keys)),
@@ -289,7 +296,8 @@ class STOBNTS(_SampleThenOptimise):
             best half of this number and as many spread over the others.
         prior_width: Width of the networks that prior draws are taken from at infinite width.
         descent: Stop where this number of gradient steps with this learning rate ends, in the
-            standard parameterisation, on half the mean of squares, as the released code does.
+            standard parameterisation, on half the mean of squares, as the released code does;
+            what is known of the noise of single values is then ignored.
         bias_penalty: What multiplies the squared distance of biases from their start in the loss
             of that descent.
         fixed_draws: Make the same random draws in every round, one for each place in a batch.
@@ -329,8 +337,7 @@ class STOBNTS(_SampleThenOptimise):
             with np.errstate(over="ignore"):  # raw targets beyond float32 leave the start
                 targets = self._targets(keys, known).astype(np.float32)
             targets = pad(targets, len(known.x), -1) - delta
-            weights = known.is_observed
-            problem = Problem(self.network, theta0, known.x, targets, weights, known.s2)
+            problem = Problem(self.network, theta0, known.x, targets, *known.residual_weights())
             theta, certificate = self._train(problem)  # Algorithm 1, line 7
         return NeuralDraw(
             **known.units(len(keys)), network=self.network, theta=theta, theta0=theta0,
@@ -439,13 +446,14 @@ def _evidence_of_noise(policy: _SampleThenOptimise, data: Data) -> float:
 
     data = data.successes()
     best = np.argsort(-data.y, kind="stable")[:_MOST_COMPARED]
-    known = policy._prepared(Data(data.x[best], data.y[best]))
+    known = policy._prepared(data.take(best))
     x = known.observed
     flat = known.data.x.reshape(known.n, known.dimension)
     distances = cdist(flat, flat) / (2 * math.sqrt(known.dimension))
     targets = known.standard.targets / known.prior.amplitude
     K = gram(exact_ntk(policy.network), x, x)
-    return posterior.evidence_of_noise(K, distances, targets, known.prior.noise_std)
+    noise = None if known.noise is None else known.noise.in_units(known.prior.amplitude)
+    return posterior.evidence_of_noise(K, distances, targets, known.prior.noise_std, noise)
 
 
 def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarray) -> np.ndarray:
@@ -462,7 +470,7 @@ def _on_set(policy: _SampleThenOptimise, key: Key, data: Data, points: np.ndarra
     kernel = exact_ntk(policy.network)
     K, k, prior = (gram(kernel, a, b) for a, b in ((x, x), (x, new), (new, new)))
     targets = known.standard.targets / known.prior.amplitude
-    noise_std = math.sqrt(known.s2)
+    noise_std = np.sqrt(known.variances)
     mean, covariance = posterior.mean_and_covariance(K, k, prior, targets, noise_std)
     if not policy.perturb:
         covariance = posterior.unperturbed_covariance(K, k, prior, noise_std)
