@@ -15,7 +15,7 @@ LEVELS = [
     {"keys", "support"},
     {"model", "theory"},
     {"policies", "space"},
-    {"initial_design", "prediction", "search", "storage", "suggest"},
+    {"initial_design", "metric_scores", "prediction", "search", "storage", "suggest"},
     {"optimizer", "proposals", "report", "running", "shortcuts"},
     {"integrations"},
     {"cli", "__main__"},
