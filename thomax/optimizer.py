@@ -29,7 +29,7 @@ from thomax.storage.front import front_of, least_violating, margins, ranked
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal, read_header
 from thomax.storage.locks import OwnLock
-from thomax.storage.metrics import Metrics
+from thomax.storage.metrics import UNNAMED, Metrics
 from thomax.storage.notebook import search_html
 from thomax.storage.observations import EncodedHistory
 from thomax.storage.outcomes import MISSING, NoiseStd, Value, corrected, remark, told
@@ -452,27 +452,53 @@ class Optimizer:
         with self._own.lock:
             self._append({"drop": self._checked_pending(trial)})
 
-    def recommend(self) -> Trial:
+    @spell_checked
+    def recommend(self, weights: Mapping[str, float] | None = None) -> Trial:
         """Return the evaluated trial that the model expects to be best.
 
         With noise the best observed value is an overestimate: this ranks evaluated points by their
         posterior mean, estimated by a few draws. Where the observed values show no noise it is
         `best`. A policy without draws (Random, Sobol, the bounds) leaves that to the default one.
+        Only trials that are expected to keep all limits count.
+
+        Args:
+            weights: How much each of several objectives counts, by its name, where a weight of 1
+                counts the difference between the ends of the front as 1.
+
+        Examples:
+            >>> from thomax import Float
+            >>> aims = {"yield": "maximize", "cost": "minimize"}
+            >>> optimizer = Optimizer({"x": Float(0, 1)}, objectives=aims, seed=0)
+            >>> for x in (0.1, 0.5, 0.9):
+            ...     _ = optimizer.tell({"x": x}, {"yield": x, "cost": x**3})
+            >>> optimizer.recommend({"yield": 1, "cost": 1}).params
+            {'x': 0.5}
         """
+        from thomax.recommendation import checked_weights, recommended
         from thomax.suggest import posterior_means
 
-        best, data = self.best, self._history.data()
-        means = posterior_means(self.policy, self.space, data, seed=self.seed)
+        if not self.metrics.is_one:
+            shares, data = checked_weights(weights, self.metrics), self._history.metric_data()
+            row = recommended(self.policy, self.space, data, shares, seed=self.seed)
+            if row is None:
+                raise ValueError(self._why_no_best())
+            return self._copy(self._history.told[row])
+        checked_weights(weights, self.metrics)
+        best = self.best
+        means = posterior_means(self.policy, self.space, self._history.data(), seed=self.seed)
         if means is None:
             return best
         return self._copy(self._history.listed("complete")[int(means.argmax())])
 
-    def predict(self, points: "ParamsLike | Trial | Sequence[ParamsLike | Trial]") -> "Prediction":
+    def predict(
+        self, points: "ParamsLike | Trial | Sequence[ParamsLike | Trial]"
+    ) -> "Prediction | dict[str, Prediction]":
         """Return what the model expects at any points: means, deviations and 90 % intervals.
 
         The numbers are in the units of the values told, for the objective itself and for one more
         measurement of it. They come from the model that `recommend()` and the report use; failed
-        trials are left out. It takes at least three values.
+        trials are left out. It takes at least three values. Where values are told by the names of
+        metrics there is a prediction for each, by its name.
 
         Args:
             points: The params of one point or of several, or trials; for a pool the index, name
@@ -489,12 +515,24 @@ class Optimizer:
         """
         from thomax.prediction import points_of, predict
 
-        data = self._history.data()
         params = points_of(self.space, points)
-        found = predict(
-            self.policy, self.space, data, params, direction=self.direction, seed=self.seed
-        )
-        return replace(found, params=[self.space.with_objects(point) for point in params])
+        shown = [self.space.with_objects(point) for point in params]
+        found = {
+            name: replace(
+                predict(
+                    self.policy,
+                    self.space,
+                    self._history.data(name),
+                    params,
+                    direction=self.metrics.better(name),
+                    seed=self.seed,
+                    metric=None if self.metrics.is_plain else name,
+                ),
+                params=shown,
+            )
+            for name in self.metrics.names
+        }
+        return found[UNNAMED] if self.metrics.is_plain else found
 
     @spell_checked
     def run(

@@ -45,7 +45,10 @@ def test_the_front_is_that_of_comparing_all_pairs(seed):
     ]
 
     def beats(one, other):
-        signed = [(s * one.values[k], s * other.values[k]) for k, s in zip("abc", (1, -1, 1))]
+        signed = [
+            (s * one.values[k], s * other.values[k])
+            for k, s in zip("abc", (1, -1, 1), strict=True)
+        ]
         return all(x >= y for x, y in signed) and any(x > y for x, y in signed)
 
     feasible = [t for t in trials if t.values["b"] <= 6]
