@@ -5,7 +5,7 @@ import pytest
 
 from thomax import MLP, Random, STOBNTSLinear
 from thomax.keys import make_keys, metric_keys
-from thomax.metric_scores import Weighing, metric_score
+from thomax.metric_scores import metric_score
 from thomax.model.constrained import MetricScore
 from thomax.model.evaluation import evaluate
 from thomax.model.failures import FeasibleScore
@@ -100,7 +100,6 @@ def test_failures_lower_the_score_as_for_one_objective():
 
 @pytest.mark.parametrize("scalarisation", ["chebyshev", "hypervolume"])
 def test_metrics_without_a_value_do_not_stand_in_the_way(scalarisation):
-    weighing = Weighing(scalarisation)
     x, y = observed(metrics=3)
     bounds = [Bound(2, 0.0, True)]
     points = x.astype(np.float32)
@@ -108,7 +107,7 @@ def test_metrics_without_a_value_do_not_stand_in_the_way(scalarisation):
         some = y.copy()
         some[:, missing] = NAN
         data = MetricData.of(x, some, 2, bounds)
-        score = metric_score(POLICY, make_keys(0, 2), data, weighing)
+        score = metric_score(POLICY, make_keys(0, 2), data, scalarisation=scalarisation)
         assert np.isfinite(evaluate(score, points)).all()
 
 
