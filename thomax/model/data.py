@@ -83,6 +83,15 @@ class Data:
         of_noise = {name: getattr(self, name)[rows] for name in _OF_NOISE}
         return replace(self, x=self.x[rows], y=self.y[rows], **of_noise)
 
+    def best(self, count: int) -> np.ndarray:
+        """Return the positions of the evaluations with the best values.
+
+        Args:
+            count: How many at most.
+        """
+        found = np.argsort(-self.y, kind="stable")[:count]
+        return found[np.isfinite(self.y[found])]
+
     def best_and_spread(self, most: int) -> "Data":
         """Return at most so many evaluations: the best, and as many spread over all the others.
 
