@@ -174,7 +174,7 @@ class LiftedEvidence:
         cosines = np.minimum(z @ z.T, 1.0)
         diagonal = np.diag_indices(n)
         cosines[diagonal] = 1.0
-        K, slopes = self.kernel.on_sphere(cosines)
+        K, slopes = self.kernel.on_sphere_symmetric(cosines)
         A = variance * K
         A[diagonal] += noise
         loss, by_A = evidence_and_gradient(A, self.y)
