@@ -381,13 +381,15 @@ def _erf(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
         return erf(h), _ROOT * np.exp(-h * h)
     square = h * h
-    slope = np.exp(-square)
+    slope = np.negative(square)
+    np.exp(slope, out=slope)
     slope *= np.float32(_ROOT)
     np.minimum(square, _ERF_END, out=square)
-    q = np.full_like(h, _ERF[-1])
-    for coefficient in _ERF[-2::-1]:
-        q *= square
+    q = square * _ERF[-1]
+    for coefficient in _ERF[-2:0:-1]:
         q += coefficient
+        q *= square
+    q += _ERF[0]
     q *= h
     return np.tanh(q, out=q), slope
 
