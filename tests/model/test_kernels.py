@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from thomax.model.kernels import NTK, SE, Matern52, empirical_ntk, exact_ntk, float64
+from thomax.model.kernels import NTK, SE, Matern52, empirical_ntk, exact_ntk, float64, gram
 from thomax.model.networks import CNN, MLP, Custom
 from thomax.model.posterior import Factor
 
@@ -164,3 +164,17 @@ def test_kernels_are_positive_definite_with_finite_gradients_even_at_a_data_poin
 def test_a_network_without_known_limit_is_refused(network):
     with pytest.raises(ValueError, match="finite width"):
         exact_ntk(network)
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf"])
+def test_half_of_a_symmetric_kernel_matrix_is_the_other_half(activation):
+    kernel, rng = NTK(2, activation, W_STD, B_STD), np.random.default_rng(0)
+    x = rng.normal(size=(150, 3))  # of so many, a few rows are computed at a time
+    np.testing.assert_allclose(gram(kernel, x, x), gram(kernel, x, x.copy()), rtol=1e-12)
+    z = x / np.linalg.norm(x, axis=1, keepdims=True)
+    cosines = z @ z.T
+    np.fill_diagonal(cosines, 1.0)
+    for half, whole in zip(
+        kernel.on_sphere_symmetric(cosines), kernel.on_sphere(cosines), strict=True
+    ):
+        np.testing.assert_allclose(half, whole, rtol=1e-9)

@@ -87,3 +87,10 @@ def test_noise_is_seen_where_points_are_close_and_nowhere_else():
     assert evidence(pairs, np.tile(noise[:8], 2)) < -3  # the same again: a function
     assert abs(evidence(apart, noise[:8])) < 1
     assert evidence(np.concatenate([apart, apart]), noise) > 3
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, 450])
+def test_small_and_large_matrices_are_factored_alike(n):
+    K = np.eye(n) + 0.5 / max(n, 1)
+    lower = posterior.Factor(K, 0.5).lower
+    np.testing.assert_allclose(lower, np.linalg.cholesky(K + 0.5 * np.eye(n)), atol=1e-12)

@@ -11,9 +11,10 @@ from journals import by_hand, start
 from thomax import Float, Optimizer, Pool, Random
 from thomax.cli.main import main
 from thomax.storage import index as index_module
-from thomax.storage import telling
+from thomax.storage import records, telling
 from thomax.storage.index import FEWEST_BYTES, index_path, read_index
 from thomax.storage.journal import Journal
+from thomax.storage.records import encode
 from thomax.storage.telling import tell_pending
 
 SPACE = {"x": Float(-1, 1)}
@@ -67,6 +68,26 @@ def test_telling_by_the_index_writes_what_the_optimiser_writes(path, tmp_path):
     assert path.read_bytes() == other.read_bytes()
     assert read_index(path) == read_index(other)
     assert pending(path) == [1202]
+
+
+def test_what_an_index_covers_is_read_without_being_written_again(path, monkeypatch):
+    """Its bytes were found intact when the index was made: so they are only read."""
+    checked = Journal.read(path).records
+    with searching(path) as optimizer:
+        optimizer.tell(1200, 0.5)
+    index = read_index(path)
+    with path.open("ab") as file:  # the index does not cover this line
+        file.write(encode(index.records + 1, {"tell": 1201, "value": 1.5, "error": None}))
+    firsts = []  # the numbers that blocks which are checked begin with
+    intact = records._intact
+    monkeypatch.setattr(records, "_intact", lambda *args: firsts.append(args[2]) or intact(*args))
+    with_index = Journal.read(path).records
+    assert firsts
+    assert 0 not in firsts
+    index_path(path).unlink()
+    assert with_index == Journal.read(path).records
+    assert with_index[: len(checked)] == checked
+    assert 0 in firsts
 
 
 def test_only_pending_trials_are_told_by_the_index(path):

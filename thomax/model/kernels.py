@@ -13,6 +13,7 @@ Notation (section 5.1 of Lee et al. 2019; Arora et al. 2019 without biases):
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, TypeGuard
 
 import numpy as np
@@ -26,7 +27,7 @@ from thomax.support.lazy_jax import array_module, jax, jnp, pytree
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array, ArrayOrFloat
 
-_ENTRIES = 2**16  # of a kernel matrix computed at once
+_ENTRIES = 2**14  # of a kernel matrix computed at once
 _CHUNK = 32  # gradients held at once by the generic empirical kernel
 
 
@@ -141,6 +142,21 @@ class NTK:
             theta += sigma
         return theta, theta_slope
 
+    def on_sphere_symmetric(self, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `on_sphere` does for a symmetric matrix, computing half of it.
+
+        Args:
+            cosines: The cosines of the angles between points, (n, n).
+        """
+        lower, upper = _triangles(len(cosines))
+        found = []
+        for half in self.on_sphere(cosines.take(lower)):
+            full = np.empty(cosines.size)
+            full[lower] = half
+            full[upper] = half
+            found.append(full.reshape(cosines.shape))
+        return found[0], found[1]
+
     def _first(self, inner: Array, d: int) -> Array:
         return self.w_std**2 * inner / d + self.b_std**2
 
@@ -155,6 +171,13 @@ class NTK:
             sigma = w2 * covariance + b2
             theta = sigma + w2 * derivative * theta
         return theta
+
+
+@lru_cache(maxsize=8)
+def _triangles(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the flat positions of a matrix's lower triangle, and of the same entries above."""
+    rows, columns = np.tril_indices(n)
+    return rows * n + columns, columns * n + rows
 
 
 def _relu_dual(sigma: Array, variance1: Array, variance2: Array) -> tuple[Array, Array]:
@@ -235,7 +258,8 @@ def gram(kernel: Kernel, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         x2: Points, (n2, ...).
     """
     if isinstance(kernel, NTK):
-        return _by_rows(kernel, x1.astype(np.float64), x2.astype(np.float64))
+        same, x1 = x1 is x2, x1.astype(np.float64)
+        return _by_rows(kernel, x1, x1 if same else x2.astype(np.float64))
     padded = (pad(x.astype(np.float64), padded_size(len(x))) for x in (x1, x2))
     return np.asarray(_gram(kernel, *padded)[: len(x1), : len(x2)])
 
@@ -258,11 +282,21 @@ def _diagonal(kernel: Kernel, x: Array) -> Array:
 
 
 def _by_rows(kernel: NTK, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-    """Evaluate a kernel in NumPy, so few rows at a time that temporaries stay in the cache."""
+    """Evaluate a kernel in NumPy, so few rows at a time that temporaries stay in the cache.
+
+    Of the covariances of points with themselves only those below the diagonal are computed.
+    """
     found = np.empty((len(x1), len(x2)))
+    symmetric = x1 is x2
     step = max(1, _ENTRIES // max(len(x2), 1))
     for start in range(0, len(x1), step):
-        found[start : start + step] = kernel(x1[start : start + step], x2)
+        rows = slice(start, start + step)
+        if symmetric:
+            end = start + len(x1[rows])
+            found[rows, :end] = kernel(x1[rows], x1[:end])
+            found[:start, rows] = found[rows, :start].T
+        else:
+            found[rows] = kernel(x1[rows], x2)
     return found
 
 

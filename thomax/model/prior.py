@@ -179,7 +179,7 @@ class LiftedEvidence:
         cosines = np.minimum(z @ z.T, 1.0)
         diagonal = np.diag_indices(n)
         cosines[diagonal] = 1.0
-        K, slopes = self.kernel.on_sphere(cosines)
+        K, slopes = self.kernel.on_sphere_symmetric(cosines)
         A = variance * K
         noises = noise if self.noise is None else self.noise.variances(noise)
         A[diagonal] += noises

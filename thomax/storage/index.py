@@ -14,8 +14,9 @@ What a user may rely on:
     whole when the index was made. Any other index counts as none.
     The journal alone is the memory of a search. An index may be absent, old, damaged, of another
     journal or deleted at any time, and nothing fails where none can be written.
-    Only lines after `end` are read, by the same rules as ever. Whatever is odd about them, or
-    about the trial, is left to reading everything, which says what is wrong.
+    Who opens the journal reads those bytes, but does not check each line of them once more.
+    To tell a value only lines after `end` are read, by the same rules as ever. Whatever is odd
+    about them, or about the trial, is left to reading everything, which says what is wrong.
 """
 
 import contextlib

@@ -374,7 +374,7 @@ def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes, Digest]:
     records: list[Record] = []
     end, tail, digest = 0, b"", hashlib.sha256()
     with os.fdopen(fd, "rb", closefd=False) as file, collection_put_off():
-        for several, block in leading_records(file):
+        for several, block in leading_records(file, _checked_bytes(path, file)):
             if not records:
                 require_known_format(path, several[0])
             records += several
@@ -400,6 +400,13 @@ def _load(path: Path, fd: int) -> tuple[list[Record], int, bytes, Digest]:
             digest.update(line.raw)
             end = line.offset + len(line.raw)
     return records, end, tail, digest
+
+
+def _checked_bytes(path: Path, file: BinaryIO) -> int:
+    """Return how many of the first bytes an index knows to be intact lines."""
+    index = read_index(path)
+    fits = index is not None and _digest_of(file, index.end).hexdigest() == index.sha256
+    return index.end if index is not None and fits else 0
 
 
 def _digest_of(file: BinaryIO, size: int) -> Digest:

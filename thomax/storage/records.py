@@ -133,23 +133,26 @@ def scan(file: BinaryIO, number: int = 1, offset: int = 0) -> Iterator[Line]:
         offset += len(raw)
 
 
-def leading_records(file: BinaryIO) -> Iterator[tuple[list[Record], bytes]]:
+def leading_records(file: BinaryIO, checked: int = 0) -> Iterator[tuple[list[Record], bytes]]:
     """Yield the records of whole and intact lines, many at a time, as long as nothing is odd.
 
     This is several times faster than to `scan` line by line, which is left with the rest.
 
     Args:
         file: An open journal.
+        checked: How many of the first bytes are known to be intact lines: they are read only.
 
     Yields:
         Records in the order of their numbers, and their lines.
     """
     left, n = os.fstat(file.fileno()).st_size, 0
+    unchecked = left - checked
     file.seek(0)
     while raws := _whole_lines(file, left):
         try:
             block = b"".join(raws)
-            records = _intact(raws, block.decode("ascii"), n)
+            is_checked = left - len(block) >= unchecked
+            records = _trusted(raws, n) if is_checked else _intact(raws, block.decode("ascii"), n)
         except (ValueError, TypeError, KeyError, RecursionError):
             return
         yield records, block
@@ -166,6 +169,14 @@ def _whole_lines(file: BinaryIO, left: int) -> list[bytes]:
         raws.append(raw)
         left -= len(raw)
     return raws
+
+
+def _trusted(raws: list[bytes], first: int) -> list[Record]:
+    """Return the records of lines that were found intact before, a third of the work of that."""
+    values = json.loads(b"[%s]" % b",".join(raws))
+    if [value["n"] for value in values] != [*range(first, first + len(raws))]:
+        raise ValueError("not the lines that were checked")
+    return [value["record"] for value in values]
 
 
 def _intact(raws: list[bytes], text: str, first: int) -> list[Record]:
