@@ -14,7 +14,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 from sampling import POLICY, SEARCH, X, bowl, counting, finished, params_of, quick, ran, study_of
 
@@ -37,12 +36,6 @@ class TestRelativeContract(RelativeSamplerTestCase):
     @pytest.fixture
     def sampler(self):
         return lambda: ThomaxSampler(n_startup_trials=0, seed=0)
-
-
-class TestOneObjectiveContract(SingleOnlySamplerTestCase):
-    @pytest.fixture
-    def sampler(self):
-        return lambda: ThomaxSampler(n_startup_trials=0)
 
 
 # Seeds
