@@ -10,7 +10,7 @@ from optuna.testing.pytest_samplers import MultiObjectiveSamplerTestCase
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from sampling import POLICY, SEARCH, X, params_of, quick, study_of
 
-from thomax import Float, Optimizer
+from thomax import Float, Optimizer, Pool
 from thomax.integrations._optuna_space import SpaceView
 from thomax.integrations._optuna_trials import constraints_of, history_of, observed_values
 from thomax.integrations.optuna import ThomaxSampler
@@ -198,6 +198,42 @@ def test_trials_that_fail_are_avoided_by_a_study_of_two_objectives():
     failures = [t.state == TrialState.FAIL for t in study.trials]
     assert sum(failures) > 0
     assert sum(failures[8:]) <= 6
+
+
+def test_a_pool_is_searched_for_several_objectives():
+    features = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    sampler = quick(pool=Pool(features), n_startup_trials=6, constraints_func=lambda t: [-1.0])
+    study = study_of(sampler, directions=["minimize", "minimize"])
+
+    def objective(trial):
+        x, y = features[trial.suggest_int("index", 0, 59)]
+        return (x - 0.5) ** 2 + y**2, (x + 0.5) ** 2 + y**2
+
+    study.optimize(objective, n_trials=16)
+    assert len({t.params["index"] for t in study.trials}) == 16
+    late = np.mean([abs(features[t.params["index"], 1]) for t in study.trials[8:]])
+    assert late < 0.35  # on average 0.5 at random
+    assert no_fallback(study)
+
+
+def test_workers_that_share_a_study_know_the_constraints_of_each_other(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    workers = [
+        optuna.create_study(
+            storage=storage, study_name="s", directions=AIMS, load_if_exists=True,
+            sampler=quick(seed=seed, constraints_func=lambda t: (excess(t.params), math.inf)),
+        )
+        for seed in (0, 1)
+    ]  # fmt: skip
+    for _ in range(4):
+        for worker in workers:
+            worker.optimize(two, n_trials=1)
+    view = SpaceView.of({"x": X})
+    one, other = (history_of(w, w.get_trials(), view, number=99).data for w in workers)
+    assert one.y.tolist() == other.y.tolist()
+    assert one.y[:, 2].tolist() == [-excess(t.params) for t in workers[0].trials]
+    assert one.y[:, 3].tolist() == 8 * [-1.0]
+    assert no_fallback(workers[0])
 
 
 def test_values_are_those_of_as_many_objectives():

@@ -119,6 +119,14 @@ def test_a_search_of_other_metrics_is_not_mixed_in():
         to_study(Optimizer({"x": Float(-1, 1)}), study)
 
 
+def test_objectives_in_another_order_are_others():
+    """Optuna's values have no names: those of one would be taken for those of the other."""
+    one, other = ({name: "maximize" for name in names} for names in ("ab", "ba"))
+    study = to_study(Optimizer({"x": Float(-1, 1)}, objectives=one))
+    with pytest.raises(ValueError, match="has others \\(maximize a, maximize b\\)"):
+        to_study(Optimizer({"x": Float(-1, 1)}, objectives=other), study)
+
+
 # Studies that Optuna made
 
 

@@ -112,6 +112,11 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         check_search("ThomaxSampler", search)
         if pool is not None and not isinstance(pool, Pool):
             raise TypeError(f"ThomaxSampler needs pool to be a Pool, got {pool!r}: use Pool(...).")
+        if constraints_func is not None and not callable(constraints_func):
+            raise TypeError(
+                "ThomaxSampler needs constraints_func to be a function of a trial, got "
+                f"{constraints_func!r}: pass one that returns a list of numbers."
+            )
         if n_startup_trials is not None:
             n_startup_trials = checked_whole(
                 "ThomaxSampler", "n_startup_trials", n_startup_trials, 0
