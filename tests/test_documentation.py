@@ -122,6 +122,29 @@ def test_the_table_of_first_points_is_what_was_measured():
     assert script["table"](summary) in (DOCS / "research/defaults.md").read_text("utf-8")
 
 
+# Rows of the comparison with other libraries, and the test of what they claim.
+CLAIMED = {
+    "several objectives": "integrations/test_optuna_metrics.py::"
+    "test_the_front_of_two_objectives_is_found_from_end_to_end",
+    "outcome constraints (limits)": "optimizer/test_several_metrics.py::"
+    "test_a_search_finds_the_best_feasible_point_at_its_border",
+    "repeated measurements, known errors": "optimizer/test_several_metrics.py::"
+    "test_metrics_have_repeated_measurements_each",
+    "corrections of told results": "optimizer/test_several_metrics.py::"
+    "test_a_resumed_search_equals_the_unbroken_one_across_corrections",
+}
+
+
+@pytest.mark.parametrize("row", CLAIMED)
+def test_what_other_libraries_are_compared_by_has_a_test(row):
+    page = PAGES["explanation/other-libraries.md"].read_text("utf-8")
+    ours = re.search(rf"^\| {re.escape(row)} \| ([^|]*) \|", page, re.MULTILINE)
+    assert ours is not None
+    assert ours[1].startswith("yes")
+    path, name = CLAIMED[row].split("::")
+    assert f"\ndef {name}(" in (ROOT / "tests" / path).read_text("utf-8")
+
+
 def test_the_page_on_reliability_is_what_was_measured():
     assert reliability.PAGE.read_text("utf-8") == reliability.page()
 

@@ -169,3 +169,26 @@ def test_a_job_whose_driver_was_killed_continues_as_if_nothing_had_happened(clus
     continued = ThomaxSearch(policy=POLICY)
     continued.restore_from_dir(str(tmp_path / "job"))
     assert points_and_values(continued.optimizer.trials) == points_and_values(by_hand.trials)
+
+
+def test_a_job_of_two_metrics_and_a_limit_ends_with_a_front(cluster, tmp_path):
+    def trainable(config):
+        x, width = config["x"], config["net"]["width"]
+        return {"loss": (x - 0.3) ** 2, "speed": -width * (x + 0.3) ** 2, "memory": x}
+
+    search = blank_search(
+        metric=["loss", "speed"], mode=["min", "max"], limits={"memory": "<= 0.5"}
+    )
+    tuner = tune.Tuner(
+        trainable,
+        param_space=SPACE,
+        tune_config=tune.TuneConfig(search_alg=search, num_samples=6, max_concurrent_trials=2),
+        run_config=tune.RunConfig(storage_path=str(tmp_path), name="job", verbose=0),
+    )
+    reported = [result.metrics for result in tuner.fit()]
+    told = [t.values for t in search.optimizer.trials]
+    assert len(told) == len(reported) == 6
+    for values in told:
+        assert any(all(found[name] == values[name] for name in values) for found in reported)
+    assert search.optimizer.front
+    assert all(t.values["memory"] <= 0.5 for t in search.optimizer.front)

@@ -14,7 +14,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 from sampling import POLICY, SEARCH, X, bowl, counting, finished, params_of, quick, ran, study_of
 
@@ -37,12 +36,6 @@ class TestRelativeContract(RelativeSamplerTestCase):
     @pytest.fixture
     def sampler(self):
         return lambda: ThomaxSampler(n_startup_trials=0, seed=0)
-
-
-class TestOneObjectiveContract(SingleOnlySamplerTestCase):
-    @pytest.fixture
-    def sampler(self):
-        return lambda: ThomaxSampler(n_startup_trials=0)
 
 
 # Seeds
@@ -253,6 +246,7 @@ def test_a_late_parameter_is_announced_once_the_model_works(messages):
         ({"policy": 3}, TypeError, "needs a policy"),
         ({"pool": [[1.0]]}, TypeError, r"use Pool\(\.\.\.\)"),
         ({"search": 100}, TypeError, "needs search to be a Search"),
+        ({"constraints_func": [0.5]}, TypeError, r"to be a function of a trial, got \[0.5\]"),
         ({"n_startup_trials": -1}, ValueError, "n_startup_trials to be a whole number >= 0"),
         ({"batch": 0}, ValueError, "batch to be a whole number >= 1, got 0"),
         ({"seed": 0.5}, ValueError, "seed to be a whole number, got 0.5"),

@@ -280,11 +280,12 @@ def test_every_state_of_optuna_has_a_meaning():
     assert [(t.params["x"], t.value, t.error) for t in optimizer.trials] == [
         (0.1, 7.0, None),
         (0.2, None, "Optuna's trial was PRUNED"),
-        (0.3, None, "infeasible"),
+        (0.3, 9.0, None),
         (0.4, None, "Optuna's trial was FAIL"),
-        (0.5, None, "the value was inf"),
+        (0.5, None, "no metric has a value"),
         (0.6, None, None),
     ]
+    assert optimizer.trials[2].values == {"value": 9.0, "constraint 0": 1.0}
     assert [t.params["x"] for t in optimizer.pending] == [0.6]
     assert optimizer.ask().params == {"x": 0.9}
 
@@ -324,8 +325,10 @@ def test_trials_that_do_not_fit_are_named():
 
 
 def test_what_cannot_be_imported_is_refused():
-    with pytest.raises(ValueError, match="one objective, got 2"):
-        from_study(optuna.create_study(directions=["minimize", "minimize"]))
+    study = optuna.create_study(directions=5 * ["minimize"])
+    added(study, "x", FloatDistribution(0, 1), 0.5, value=None, values=5 * [1.0])
+    with pytest.raises(ValueError, match="from_study needs one to 4 objectives, got 5"):
+        from_study(study)
     with pytest.raises(ValueError, match="needs trials with parameters"):
         from_study(optuna.create_study())
     study = optuna.create_study()

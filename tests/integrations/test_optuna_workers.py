@@ -17,21 +17,28 @@ from thomax.integrations._optuna_space import (
     PoolView,
     SpaceView,
 )
-from thomax.integrations._optuna_trials import history_of, observed_value, pending_params, publish
+from thomax.integrations._optuna_trials import (
+    constraints_of,
+    history_of,
+    observed_values,
+    pending_params,
+    publish,
+)
 
 # What trials tell
 
 
 def test_failed_pruned_and_infeasible_trials_tell_what_they_know():
-    assert observed_value(finished()) == 1
-    assert math.isnan(observed_value(finished(TrialState.FAIL, None)))
+    assert observed_values(finished(), 1) == [1]
+    assert np.isnan(observed_values(finished(TrialState.FAIL, None), 1)).all()
     reports = {1: 5.0, 3: 2.0}
     pruned = finished(TrialState.PRUNED, None, intermediate_values=reports)
-    assert observed_value(pruned) == 2
-    assert math.isnan(observed_value(finished(TrialState.PRUNED, None)))
-    assert math.isnan(observed_value(finished(system_attrs={"constraints": [-1.0, 0.1]})))
-    assert observed_value(finished(system_attrs={"constraints": [-1.0, 0.0]})) == 1
-    assert observed_value(finished(value=math.inf)) == math.inf
+    assert observed_values(pruned, 1) == [2]
+    assert np.isnan(observed_values(finished(TrialState.PRUNED, None), 1)).all()
+    infeasible = finished(system_attrs={"constraints": [-1.0, 0.1]})
+    assert observed_values(infeasible, 1) == [1]
+    assert constraints_of(infeasible) == {"0": -1.0, "1": 0.1}
+    assert observed_values(finished(value=math.inf), 1) == [math.inf]
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

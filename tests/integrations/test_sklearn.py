@@ -399,3 +399,77 @@ def test_a_misspelt_argument_is_explained_and_clones_still_know_theirs():
     search = ThomaxSearchCV(Ridge(), {"alpha": Float(0, 1)}, n_trials=3)
     assert clone(search).n_trials == 3
     assert {"estimator", "space", "n_trials", "cv"} <= search.get_params(deep=False).keys()
+
+
+# Several objectives
+
+
+def rising_and_falling(estimator, X, y):
+    if estimator.x > 0.9:
+        return {"up": math.nan, "down": -(estimator.x**2), "level": 0.0}
+    return {"up": estimator.x, "down": -(estimator.x**2), "level": 0.0}
+
+
+@nan_scores
+def test_several_scores_are_traded_off_as_the_plain_optimiser_does():
+    aims = {"up": "maximize", "down": "maximize"}
+    by_hand = Optimizer({"x": Float(-1, 1)}, POLICY, seed=0, initial=4, objectives=aims)
+    for _ in range(4):
+        for trial in by_hand.ask(2):
+            x = trial.params["x"]
+            by_hand.tell(trial, {"up": math.nan if x > 0.9 else x, "down": -(x**2)})
+    options = {"scoring": rising_and_falling, "objectives": ["up", "down"]}
+    search = hill_search(refit="down", **options).fit(X, Y)
+    assert search.optimizer_.trials == by_hand.trials
+    assert search.optimizer_.front == by_hand.front
+    assert search.best_index_ == search.cv_results_["rank_test_down"].argmin()
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+
+
+def test_cv_results_have_columns_of_every_score_beside_the_trials():
+    search = hill_search(
+        scoring=two_scores, objectives=["down", "up"], refit=lambda results: 3
+    ).fit(X, Y)
+    for name in ("up", "down"):
+        assert {f"{kind}_test_{name}" for kind in ("mean", "std", "rank", "split1")} <= {
+            *search.cv_results_
+        }
+        told = [t.values[name] for t in search.optimizer_.trials]
+        assert [*search.cv_results_[f"mean_test_{name}"]] == told
+    assert search.best_index_ == 3
+    assert isinstance(clone(search).objectives, list)
+
+
+@failed_fits
+@nan_scores
+@pytest.mark.parametrize("error_score", [-5.0, math.nan])
+def test_a_batch_that_cannot_be_fitted_has_no_score_of_any_objective(error_score):
+    names = ["r2", "neg_max_error"]
+    search = hill_search(
+        Hill(cliff=-0.9), scoring=names, objectives=names, refit=False, n_trials=2,
+        error_score=error_score,
+    )  # fmt: skip
+    search.space = {"x": Categorical([0.0, 0.5])}
+    with pytest.raises(ValueError, match="All the 4 fits failed"):
+        search.fit(X, Y)
+    space = {"x": Categorical([-1.0, 0.5])}
+    found = search.set_params(space=space, batch=1).fit(X, Y).optimizer_.trials
+    bad = next(t for t in found if t.params["x"] == 0.5)
+    if math.isnan(error_score):
+        assert (bad.state, bad.values) == ("failed", {})
+    else:
+        assert bad.values == {"r2": -5.0, "neg_max_error": -5.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objectives": ["up", "f1"]}, r"among the scores \['up', 'down', 'level'\], got 'f1'"),
+        ({"objectives": "up"}, "a list of scores, and no metric=, got objectives='up'"),
+        ({"objectives": ["up"], "metric": "up"}, "for one score use metric"),
+        ({"objectives": []}, "needs one to 4 objectives, got 0"),
+    ],
+)
+def test_objectives_that_are_no_scores_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        hill_search(scoring=rising_and_falling, refit="up", **options).fit(X, Y)

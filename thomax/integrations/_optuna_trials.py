@@ -12,13 +12,16 @@ from optuna.trial import FrozenTrial, TrialState
 
 from thomax.integrations._optuna_space import Point, View
 from thomax.model.data import Data
+from thomax.model.metric_data import Bound, MetricData
 from thomax.storage.observations import observed_data
-from thomax.storage.trial import Direction
+from thomax.storage.trial import Direction, sign_of
 from thomax.support.types import Params, ParamsLike
 
 _PROPOSAL = "thomax:relative_params"
 _FALLBACK = "thomax:fallback"
 STATE = "thomax:state"  # the attribute of a trial whose state Optuna has no name for
+PARTIAL = "thomax:values"  # that of a trial that misses objectives: Optuna wants all or none
+CONSTRAINTS = "constraints"  # Optuna's own
 _CHUNK = 2045  # characters that every storage takes
 
 
@@ -27,11 +30,11 @@ class StudyHistory:
     """Everything the storage knows beside one trial, as a view sees it.
 
     Args:
-        data: What the model learns from.
+        data: What the model learns from: of one objective, or of several metrics.
         taken: Told or pending points that could be proposed again.
     """
 
-    data: Data
+    data: Data | MetricData
     taken: list[Point]
 
 
@@ -56,7 +59,7 @@ def history_of(
         view: Its space.
         number: The number of the trial that is left out.
     """
-    told, values, pending = [], [], []
+    told, finished, pending = [], [], []
     for trial in trials:
         if trial.number == number or trial.user_attrs.get(STATE) == "retracted":
             continue
@@ -64,50 +67,83 @@ def history_of(
             pending.append(view.point(pending_params(trial)))
         elif point := view.point(trial.params):  # a trial without parameters tells nothing
             told.append(point)
-            values.append(observed_value(trial))
+            finished.append(trial)
     pending = [point for point in pending if point]
     shape = view.space.shape
     x, running = (np.reshape(view.rows(p), (-1, *shape)) for p in (told, pending))
     canonical = (view.inside(point) for point in told + pending)
-    data = observed_data(x, values, running, direction_of(study))
+    data = _data(x, finished, running, directions_of(study))
     return StudyHistory(data, [p for p in canonical if p is not None])
 
 
-def direction_of(study: Study) -> Direction:
-    """Return whether large or small values are best.
+def _data(
+    x: np.ndarray, told: list[FrozenTrial], running: np.ndarray, directions: list[Direction]
+) -> Data | MetricData:
+    """Return what models learn: a constraint is a metric that is at most 0 in a feasible trial."""
+    count = len(directions)
+    constraints = [constraints_of(trial) for trial in told]
+    keys = sorted({key for each in constraints for key in each})  # processes must agree
+    objectives = np.reshape([observed_values(t, count) for t in told], (-1, count))
+    if count == 1 and not keys:
+        return observed_data(x, objectives[:, 0].tolist(), running, directions[0])
+    goals = objectives * [sign_of(direction) for direction in directions]
+    margins = np.array([[-each.get(key, math.nan) for key in keys] for each in constraints])
+    y = np.column_stack([_clipped(goals), _clipped(margins, has_sign=True)]) if told else goals
+    bounds = [Bound(count + i, 0.0, is_lower=True) for i in range(len(keys))]
+    return MetricData.of(x, y, count, bounds, running)
+
+
+def _clipped(y: np.ndarray, has_sign: bool = False) -> np.ndarray:
+    """Return values where infinities are the extremes of each column, or as far out as these."""
+    y = y.copy()
+    for column in y.T:
+        known = column[np.isfinite(column)]
+        largest = np.abs(known).max(initial=0.0) or 1.0
+        is_bounded = has_sign or not len(known)
+        ends = (-largest, largest) if is_bounded else (known.min(), known.max())
+        column[:] = np.clip(column, *ends)  # what is missing stays NaN
+    return y
+
+
+def directions_of(study: Study) -> list[Direction]:
+    """Return of each objective whether large or small values are best.
 
     Args:
-        study: A study with one objective.
+        study: A study.
     """
-    return "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
+    return ["maximize" if d == StudyDirection.MAXIMIZE else "minimize" for d in study.directions]
 
 
-def observed_value(trial: FrozenTrial) -> float:
-    """Return a finished trial's value, NaN if it has failed.
+def observed_values(trial: FrozenTrial, count: int) -> list[float]:
+    """Return a finished trial's values of the objectives, NaN where there is none.
 
-    An infeasible trial counts as failed: its value may be excellent and must not attract. A pruned
-    one counts by its last report, and without any as failed.
+    A failed trial has none. A pruned one counts by its last report, if there is one.
 
     Args:
         trial: A finished trial of Optuna.
+        count: The number of objectives.
     """
-    if trial.state == TrialState.FAIL or not is_feasible(trial):
-        return math.nan
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
-        return float(trial.intermediate_values[max(trial.intermediate_values)])
-    return math.nan if trial.value is None else float(trial.value)
+    missing = [math.nan] * count
+    if trial.state == TrialState.FAIL:
+        return missing
+    if trial.state == TrialState.PRUNED and trial.intermediate_values and count == 1:
+        return [float(trial.intermediate_values[max(trial.intermediate_values)])]
+    values = trial.user_attrs.get(PARTIAL) or trial.values or missing
+    return [math.nan if value is None else float(value) for value in values]
 
 
-def is_feasible(trial: FrozenTrial) -> bool:
-    """Return whether all constraints hold; a trial without any is feasible.
+def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+    """Return the constraints of a trial that did not fail: they hold where they are at most 0.
 
     Args:
         trial: A trial of Optuna.
     """
+    if trial.state == TrialState.FAIL:
+        return {}
     if hasattr(trial, "constraints"):
-        return all(value <= 0 for value in trial.constraints.values())
-    # Before Optuna 5
-    return all(value <= 0 for value in trial.system_attrs.get("constraints") or ())
+        return dict(trial.constraints)
+    found = trial.system_attrs.get(CONSTRAINTS) or ()  # before Optuna 5
+    return {str(i): value for i, value in enumerate(found)}
 
 
 def pending_params(trial: FrozenTrial) -> Params:

@@ -7,7 +7,7 @@ if it had never stopped.
 
 import secrets
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 try:
     import optuna
@@ -18,8 +18,9 @@ except ImportError as error:
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers._base import _process_constraints_after_trial
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from thomax.initial_design import design_length, quasi_random_point_in
 from thomax.integrations._optuna_space import (
@@ -40,6 +41,7 @@ from thomax.integrations._optuna_trials import (
 )
 from thomax.keys import Stream, make_key, stream
 from thomax.model.data import Data
+from thomax.model.metric_data import MetricData
 from thomax.policies.base import Policy, PolicyFunction, as_policy
 from thomax.proposals import check_search
 from thomax.search.settings import Search
@@ -61,8 +63,12 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
 
     Running trials of all workers are taken into account. Parameters that were enqueued, or that a
     `PartialFixedSampler` around this sampler fixes, are given to the model: it chooses the others
-    for these values. The model learns from failed and
-    infeasible trials where not to go; pruned ones count by their last report. If the model fails,
+    for these values.
+
+    With several objectives each trial looks for a trade-off of its own: every objective has a
+    model, and draws of all are weighed up at random. So has every constraint, and how far it holds
+    or not teaches; a trial without constraint values is not taken for feasible. The model learns
+    from failed trials where not to go; pruned ones count by their last report. If the model fails,
     the trial gets a quasi-random point, and its system attribute "thomax:fallback" says why.
 
     Args:
@@ -76,6 +82,9 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         batch: How many trials one fit serves, if they are asked for before another value is told.
         seed: A whole number that makes the proposals reproducible; random if it is left out.
         search: How the scores of the policy are maximised.
+        constraints_func: What returns the constraints of a trial that has ended, as Optuna's own
+            samplers take it: numbers of which all are at most 0 where the trial is feasible. With
+            Optuna 5 `trial.set_constraint` does the same in the objective.
         warn_independent_sampling: Whether to warn of parameters that are drawn at random.
 
     Examples:
@@ -97,11 +106,17 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         batch: int = 1,
         seed: int | None = None,
         search: Search | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         warn_independent_sampling: bool = True,
     ) -> None:
         check_search("ThomaxSampler", search)
         if pool is not None and not isinstance(pool, Pool):
             raise TypeError(f"ThomaxSampler needs pool to be a Pool, got {pool!r}: use Pool(...).")
+        if constraints_func is not None and not callable(constraints_func):
+            raise TypeError(
+                "ThomaxSampler needs constraints_func to be a function of a trial, got "
+                f"{constraints_func!r}: pass one that returns a list of numbers."
+            )
         if n_startup_trials is not None:
             n_startup_trials = checked_whole(
                 "ThomaxSampler", "n_startup_trials", n_startup_trials, 0
@@ -115,6 +130,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         # Threads draw from seeds of their own, but share one evenly spread sequence.
         self._design_seed = self.seed
         self.search = search
+        self.constraints_func = constraints_func
         self.warn_independent_sampling = warn_independent_sampling
         self._pool_view = None if pool is None else PoolView(pool_parameter, pool)
         self._ahead: tuple[object, list[Point]] = (None, [])  # a batch's points not yet asked for
@@ -150,7 +166,6 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
             trial: The trial that is about to begin.
             search_space: The distributions that `infer_relative_search_space` returned.
         """
-        self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
         with self._own.lock:
@@ -171,7 +186,6 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
             param_name: The parameter.
             param_distribution: Its distribution.
         """
-        self._raise_error_if_multi_objective(study)
         if self._pool_view is not None and param_name == self._pool_view.name:
             self._pool_view.require_same_distribution(param_distribution)
         if self.warn_independent_sampling:
@@ -180,6 +194,24 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         rng = stream(make_key(self.seed, trial.number), zlib.crc32(param_name.encode()))
         sampler = RandomSampler(seed=int(rng.integers(2**32)))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Keep the constraints of a trial that has ended.
+
+        Args:
+            study: The study.
+            trial: The trial.
+            state: How it ended.
+            values: What the objective returned.
+        """
+        if self.constraints_func is not None:
+            _process_constraints_after_trial(self.constraints_func, study, trial, state)
 
     def _claim(
         self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
@@ -271,7 +303,7 @@ class ThomaxSampler(BaseSampler):  # type: ignore[misc]
         policy: Policy,
         view: View,
         region: Region,
-        data: Data,
+        data: Data | MetricData,
         n: int,
         number: int,
         exclude: list[Point],

@@ -6,6 +6,7 @@
     an inactive parameter               absent
     a pool's candidate                  an int `index`; its name and columns as user attributes
     complete, failed, dropped, pending  COMPLETE, FAIL, FAIL (marked), RUNNING
+    objectives, limits                  directions, constraints (`_optuna_metrics`)
 
 The study keeps the description of the space and every trial its thomax number as user attributes.
 """
@@ -35,12 +36,19 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from thomax.integrations._optuna_metrics import (
+    describe_metrics,
+    measured_in,
+    metrics_of,
+    require_same_metrics,
+    result_of,
+)
 from thomax.integrations._optuna_space import Distributions, inferred_conditions
 from thomax.integrations._optuna_trials import (
+    PARTIAL,
     STATE,
-    direction_of,
-    is_feasible,
-    observed_value,
+    constraints_of,
+    observed_values,
     pending_params,
 )
 from thomax.optimizer import Optimizer
@@ -48,6 +56,7 @@ from thomax.space.parameters import Categorical, Float, Int, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import Scalar
+from thomax.storage.metrics import Metrics
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial
 from thomax.support.spelling import spell_checked
@@ -58,13 +67,6 @@ _SPACE = "thomax:space"
 _NUMBER = "thomax:number"
 _ERROR = "thomax:error"
 _NOTE = "thomax:note"
-_STATES = {
-    "complete": TrialState.COMPLETE,
-    "failed": TrialState.FAIL,
-    "dropped": TrialState.FAIL,
-    "retracted": TrialState.FAIL,
-    "pending": TrialState.RUNNING,
-}
 
 
 @spell_checked
@@ -77,7 +79,8 @@ def to_study(
 ) -> Study:
     """Copy the trials of an optimiser, or of a journal file, into an Optuna study.
 
-    Copying again adds what is new, also to a study that `from_study` has read.
+    Copying again adds what is new, also to a study that `from_study` has read. Limits become
+    constraints; a trial that misses an objective becomes a pruned one.
 
     Args:
         source: An Optimizer, or the path of a journal, which is read without locking it.
@@ -98,18 +101,22 @@ def to_study(
         study = optuna.create_study(
             storage=storage,
             study_name=study_name or stem,
-            direction=snapshot.direction,
+            directions=[*snapshot.metrics.objectives.values()],
             load_if_exists=True,
         )
     _require_same_search(study, snapshot)
     known_distributions = distributions(snapshot.description)
-    frozen = {trial.number: _frozen(trial, known_distributions) for trial in snapshot.trials}
+    frozen = {
+        trial.number: _frozen(trial, known_distributions, snapshot.metrics)
+        for trial in snapshot.trials
+    }
     present = study.get_trials(deepcopy=False)
     lacking, ended = _compared(present, frozen, study.study_name)
     study.set_user_attr(_SPACE, snapshot.description)
+    describe_metrics(study, snapshot.metrics)
     by_number = {trial.number: trial for trial in snapshot.trials}
     for number, running in ended.items():
-        _finish(study, running, by_number[number])
+        _finish(study, running, by_number[number], snapshot.metrics)
     for number in lacking:
         study.add_trial(frozen[number])
     return study
@@ -119,7 +126,9 @@ def from_study(study: Study, **options: Any) -> Optimizer:
     """Return an optimiser that knows the trials of an Optuna study.
 
     Args:
-        study: A study with one objective.
+        study: A study with one to four objectives. Constraints become limits: of those without
+            names the first is called "constraint 0". Trials without constraint values do not
+            count as feasible then.
         **options: Arguments of Optimizer. Without `space` it is the one that `to_study` described,
             else the widest that the trials used, with conditions guessed from which parameters
             they used together. With a `journal` the trials are written to it.
@@ -131,14 +140,10 @@ def from_study(study: Study, **options: Any) -> Optimizer:
         >>> from_study(study, seed=0)
         Optimizer(Space({'x': Float(-1.0, 1.0)}), maximize, seed=0: 5 complete)
     """
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"from_study needs a study with one objective, got {len(study.directions)}: "
-            "copy the trials with one of their values into a study of its own."
-        )
     trials = sorted(study.get_trials(deepcopy=False), key=lambda t: t.number)
     space = options.pop("space", None) or _space_of(study, trials)
-    optimizer = Optimizer(space, direction=direction_of(study), **options)
+    metrics = metrics_of(study, trials)
+    optimizer = Optimizer(space, **metrics.options(), **options)
     if optimizer.trials:
         optimizer.close()
         raise ValueError(
@@ -161,9 +166,7 @@ def from_study(study: Study, **options: Any) -> Optimizer:
 
 
 def _require_same_search(study: Study, snapshot: Snapshot) -> None:
-    directions = [d.name.lower() for d in study.directions]
-    if directions != [snapshot.direction]:
-        raise ValueError(f"to_study needs a study to {snapshot.direction}, got {directions}.")
+    require_same_metrics(study, snapshot.metrics)
     if study.user_attrs.get(_SPACE, snapshot.description) != snapshot.description:
         raise ValueError(
             f"to_study needs a study of the same space, but {study.study_name!r} holds trials of "
@@ -197,18 +200,28 @@ def _compared(
         elif not same_point or trial.state.is_finished():
             raise ValueError(
                 f"to_study needs a study of the same search, but trial {number} of {study_name!r} "
-                f"was {there.params} with value {there.value}, got {trial.params} with value "
-                f"{trial.value}: give another study_name, also if it was corrected since, for "
+                f"was {there.params} with value {_shown(there)}, got {trial.params} with value "
+                f"{_shown(trial)}: give another study_name, also if it was corrected since, for "
                 "Optuna does not change finished trials."
             )
     return lacking, ended
 
 
-def _content(trial: FrozenTrial) -> tuple[tuple[str, ...], bool, bool, float | None]:
+def _content(trial: FrozenTrial) -> tuple[object, ...]:
     """Return what is learnt from a trial."""
     finished, retracted = trial.state.is_finished(), trial.user_attrs.get(STATE) == "retracted"
-    value = observed_value(trial) if finished else math.nan
-    return _marks(trial), finished, retracted, None if math.isnan(value) else value
+    if not finished:
+        return _marks(trial), finished, retracted
+    count = len(trial.values or trial.user_attrs.get(PARTIAL) or [None])
+    # A pruned trial without a value has failed, as one has whose values are all infinite.
+    values = [(i, v) for i, v in enumerate(observed_values(trial, count)) if math.isfinite(v)]
+    constraints = [(k, f"{v:.9g}") for k, v in constraints_of(trial).items() if math.isfinite(v)]
+    return _marks(trial), finished, retracted, *values, *sorted(constraints)
+
+
+def _shown(trial: FrozenTrial) -> str:
+    values = trial.values or [None]
+    return ", ".join(map(str, values))
 
 
 def _marks(trial: FrozenTrial) -> tuple[str, ...]:
@@ -246,25 +259,30 @@ def _distribution(name: str, parameter: Parameter) -> BaseDistribution:
     return CategoricalDistribution(choices)
 
 
-def _frozen(trial: Trial, known: Mapping[str, BaseDistribution]) -> FrozenTrial:
+def _frozen(trial: Trial, known: Mapping[str, BaseDistribution], metrics: Metrics) -> FrozenTrial:
     used = {name: d for name, d in known.items() if name in trial.params}
     shown = {name: v for name, v in trial.params.items() if name not in used}  # of a pool
+    result = result_of(trial, metrics)
     return optuna.trial.create_trial(
-        state=_STATES[trial.state],
-        value=trial.value,
+        state=result.state,
+        values=result.values,
         params={name: trial.params[name] for name in used},
         distributions=used,
-        user_attrs={_NUMBER: trial.number, **shown, **_remarks(trial)},
+        system_attrs=result.system_attrs,
+        user_attrs={_NUMBER: trial.number, **shown, **_remarks(trial), **result.user_attrs},
     )
 
 
-def _finish(study: Study, known: FrozenTrial, trial: Trial) -> None:
+def _finish(study: Study, known: FrozenTrial, trial: Trial, metrics: Metrics) -> None:
     """Write the end of a trial that was pending when it was copied."""
     if trial.state == "pending":
         return
-    for name, remark in _remarks(trial).items():
-        study._storage.set_trial_user_attr(known._trial_id, name, remark)
-    study.tell(known.number, trial.value, state=_STATES[trial.state])
+    result, storage = result_of(trial, metrics), study._storage
+    for name, remark in {**_remarks(trial), **result.user_attrs}.items():
+        storage.set_trial_user_attr(known._trial_id, name, remark)
+    for name, constraint in result.system_attrs.items():
+        storage.set_trial_system_attr(known._trial_id, name, constraint)
+    study.tell(known.number, result.values, state=result.state)
 
 
 def _remarks(trial: Trial) -> dict[str, str]:
@@ -364,9 +382,16 @@ def _copy_or_refuse(optimizer: Optimizer, trial: FrozenTrial) -> str | None:
         if dropped:
             optimizer.drop(asked)
     else:
-        value = observed_value(trial)
-        reason = _why_failed(trial) if math.isnan(value) else None
-        told = optimizer.tell(params, value, error=reason, note=trial.user_attrs.get(_NOTE))
+        value, noise_std = measured_in(trial, optimizer.metrics)
+        numbers = value.values() if isinstance(value, dict) else [value]
+        is_missing = all(isinstance(v, float) and math.isnan(v) for v in numbers)
+        told = optimizer.tell(
+            params,
+            None if is_missing else value,
+            error=_why_failed(trial) if is_missing else None,
+            note=trial.user_attrs.get(_NOTE),
+            noise_std=noise_std,
+        )
         if retracted:
             optimizer.retract(told)
     return None
@@ -390,6 +415,4 @@ def _fitting(space: Space | Pool, trial: FrozenTrial) -> Params:
 
 
 def _why_failed(trial: FrozenTrial) -> str:
-    if not is_feasible(trial):
-        return "infeasible"
     return str(trial.user_attrs.get(_ERROR, f"Optuna's trial was {trial.state.name}"))

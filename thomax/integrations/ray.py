@@ -7,9 +7,8 @@ Tried with Ray 2.60.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +19,8 @@ from thomax.search.settings import Search
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.space.values import python_scalar
-from thomax.storage.trial import Trial
+from thomax.storage.outcomes import Value
+from thomax.storage.trial import Correction, Trial
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Params, ParamsLike
 from thomax.support.user_warnings import warn
@@ -33,6 +33,7 @@ except ImportError as error:
         "thomax.integrations.ray needs Ray Tune: pip install 'thomax[ray]'"
     ) from error
 from thomax.integrations._ray_space import Config, Layout, own_layout, refuse_conditions
+from thomax.integrations._told import measurement
 
 FORMAT = "thomax-ray-search"
 VERSION = 2
@@ -42,15 +43,19 @@ _DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {"max": "maximize", "m
 class ThomaxSearch(Searcher):  # type: ignore[misc]
     """Let Tune evaluate what thomax proposes.
 
-    A trial that raises, or whose metric is missing, NaN or infinite, counts as failed. `save`
-    writes JSON that a new ThomaxSearch restores; only a policy must be given to it again.
+    A trial that raises, or whose metric is missing, NaN or infinite, counts as failed; of several
+    metrics, those that a trial has are learnt. `save` writes JSON that a new ThomaxSearch
+    restores; only a policy must be given to it again.
 
     Args:
         space: What is searched: a Space, a Pool, or a dict of thomax parameters or of Tune's
             domains, which may be nested. A condition (`when`) then names the other parameter by
             its keys joined with "/". By default the domains of Tune's `param_space`.
-        metric: The result to optimise; by default that of TuneConfig.
-        mode: "max" or "min"; by default that of TuneConfig.
+        metric: The result to optimise; by default that of TuneConfig. A list of several, to search
+            for trade-offs between them: `optimizer.front` holds the best ones.
+        mode: "max" or "min", or a list of these for a list of metrics; by default that of
+            TuneConfig.
+        limits: What a good trial keeps, by the names of results, such as {"latency": "<= 0.1"}.
         policy: How points are proposed; by default a policy that suits the space.
         seed: A whole number that makes the proposals reproducible; random if it is left out.
         points_to_evaluate: Configs to evaluate first.
@@ -71,34 +76,36 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         0.5
     """
 
-    _metric: str | None
-    _mode: str | None
+    _metric: str | list[str] | None
+    _mode: str | list[str] | None
 
     @spell_checked
     def __init__(
         self,
         space: Space | Pool | Config | None = None,
-        metric: str | None = None,
-        mode: str | None = None,
+        metric: str | Sequence[str] | None = None,
+        mode: str | Sequence[str] | None = None,
         policy: Policy | PolicyFunction | None = None,
         seed: int | None = None,
         points_to_evaluate: Sequence[Config] | None = None,
         initial: Initial = None,
         search: Search | None = None,
         allow_repeats: bool = False,
+        limits: Mapping[str, str] | None = None,
     ) -> None:
-        if mode not in (None, *_DIRECTIONS):
-            raise ValueError(f'ThomaxSearch needs mode "min" or "max", got {mode!r}.')
-        super().__init__(metric=metric, mode=mode)
+        _require_modes(metric, mode)
+        super().__init__(metric=_own(metric), mode=_own(mode))
         self._policy = policy
         self._settings: dict[str, Any] = {"seed": seed, "initial": python_scalar(initial)}
         self._settings |= {"allow_repeats": allow_repeats, "search": search}
+        if limits is not None:
+            self._settings["limits"] = limits
         self._points = list(points_to_evaluate or ())
         self._layout = None if space is None else own_layout(space)
         self._optimizer: Optimizer | None = None
         self._queue: list[Params] = []  # what is left of the points, as params
         self._numbers: dict[str, int] = {}  # of unfinished trials, by Tune's ids
-        self._reported: dict[str, float] = {}  # their latest values
+        self._reported: dict[str, dict[str, float]] = {}  # their latest values
         self._start_if_complete()
 
     @property
@@ -157,9 +164,11 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
             trial_id: What Tune calls the trial.
             result: What the trial has reported.
         """
-        value = python_scalar(result.get(self.metric))
-        if trial_id in self._numbers and isinstance(value, int | float) and math.isfinite(value):
-            self._reported[trial_id] = float(value)
+        if trial_id not in self._numbers:
+            return
+        for name in self._names:
+            if (value := _number(result.get(name))) is not None:
+                self._reported.setdefault(trial_id, {})[name] = value
 
     def on_trial_complete(
         self, trial_id: str, result: Config | None = None, error: bool = False
@@ -172,21 +181,22 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
             error: Whether the trial raised an error.
         """
         number = self._numbers.pop(trial_id, None)
-        reported = self._reported.pop(trial_id, None)
+        reported = self._reported.pop(trial_id, {})
         if number is None:
             return
         if error:
             self.optimizer.tell(number, error="the trial raised an error")
             return
+        found = {name: (result or {}).get(name, reported.get(name)) for name in self._names}
         try:
-            self.optimizer.tell(number, (result or {}).get(self.metric, reported))
+            self.optimizer.tell(number, self._as_told(found))
         except ValueError as refused:
             self.optimizer.tell(number, error=refused)
 
     def add_evaluated_point(
         self,
         parameters: Config,
-        value: float | None,
+        value: Value,
         error: bool = False,
         pruned: bool = False,
         intermediate_values: Sequence[float] | None = None,
@@ -195,7 +205,7 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
 
         Args:
             parameters: The config.
-            value: The value of the metric.
+            value: The value of the metric; a dict by the names of several, or with limits.
             error: Whether the evaluation raised an error.
             pruned: Whether the evaluation was stopped early; its value counts all the same.
             intermediate_values: Earlier values, which are not used.
@@ -239,9 +249,30 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         self._optimizer = self._new_optimizer()
 
     def _new_optimizer(self) -> Optimizer:
-        direction = _DIRECTIONS[str(self._mode)]
         space = self._known_layout().space
-        return Optimizer(space, self._policy, direction=direction, **self._settings)
+        _require_modes(self._metric, self._mode)
+        metrics, modes = _listed(self._metric), _listed(self._mode)
+        aims = {name: _DIRECTIONS[mode] for name, mode in zip(metrics, modes, strict=True)}
+        if self._is_plain:
+            direction = _DIRECTIONS[modes[0]]
+            return Optimizer(space, self._policy, direction=direction, **self._settings)
+        return Optimizer(space, self._policy, objectives=aims, **self._settings)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether a number is told, and not a number for each name."""
+        return isinstance(self._metric, str) and not self._settings.get("limits")
+
+    @property
+    def _names(self) -> list[str]:
+        """What is read from a result."""
+        return _listed(self._metric) if self._is_plain else self.optimizer.metrics.names
+
+    def _as_told(self, found: Params) -> Value:
+        if self._is_plain:
+            value: Value = found[self._names[0]]
+            return value
+        return {name: _number(value) for name, value in found.items()}
 
     def _known_layout(self) -> "Layout":
         assert self._layout is not None, "an optimiser is made from a layout"
@@ -272,7 +303,10 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
         search = state["settings"]["search"]
         self._settings = {**state["settings"], "search": search and Search(**search)}
         self._queue, self._numbers = list(state["queue"]), dict(state["numbers"])
-        self._reported = dict(state["reported"])
+        self._reported = {
+            name: dict(each) if isinstance(each, dict) else {str(self._metric): each}
+            for name, each in state["reported"].items()  # once there was one metric
+        }
         self._optimizer = self._new_optimizer()
         for trial in state["trials"]:
             if trial["state"] in ("complete", "failed", "retracted"):
@@ -286,16 +320,18 @@ class ThomaxSearch(Searcher):  # type: ignore[misc]
 
 def _tell_again(optimizer: Optimizer, saved: ParamsLike) -> None:
     """Record a finished trial, and then what it was corrected to."""
-    outcomes: list[ParamsLike] = [*saved.get("corrections", []), saved]
-    first = outcomes[0]
+    earlier = [Correction(**each) for each in saved.get("corrections", [])]
+    outcomes: list[Trial | Correction] = [*earlier, Trial(**{**saved, "corrections": ()})]
+    measured, params, note = measurement(outcomes[0]), saved["params"], saved.get("note")
     told = optimizer.tell(
-        saved["params"], first["value"], error=first["error"], note=saved.get("note")
+        params, measured.value, error=outcomes[0].error, note=note, noise_std=measured.noise_std
     )
-    for before, after in pairwise(outcomes):
-        if after["state"] == "retracted":
-            optimizer.retract(told, why=before["why"])
-        else:
-            optimizer.correct(told, after["value"], error=after["error"], why=before["why"])
+    for before, after in zip(earlier, outcomes[1:], strict=True):
+        if after.state == "retracted":
+            optimizer.retract(told, why=before.why)
+            continue
+        value, noise_std = measurement(after)
+        optimizer.correct(told, value, error=after.error, why=before.why, noise_std=noise_std)
 
 
 def _saved(optimizer: Optimizer, trial: Trial) -> Params:
@@ -335,9 +371,41 @@ def _warn_about_objects(layout: Layout) -> None:
             )
 
 
-def _agreed(what: str, own: str | None, tunes: str | None) -> str | None:
-    if own and tunes and own != tunes:
+def _agreed(what: str, own: str | list[str] | None, tunes: str | None) -> str | list[str] | None:
+    """Return what was given here or to Tune, which knows one metric: it may be one of several."""
+    if own and tunes and tunes not in _listed(own):
         raise ValueError(
             f"ThomaxSearch was given {what} {own!r}, and Tune {tunes!r}: give it once."
         )
     return own or tunes
+
+
+def _listed(names: str | Sequence[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) else [*(names or ())]
+
+
+def _own(names: str | Sequence[str] | None) -> str | list[str] | None:
+    return names if names is None or isinstance(names, str) else [*names]
+
+
+def _require_modes(metric: str | Sequence[str] | None, mode: str | Sequence[str] | None) -> None:
+    if mode is None:
+        return
+    if any(each not in _DIRECTIONS for each in _listed(mode)):
+        raise ValueError(f'ThomaxSearch needs mode "min" or "max", got {mode!r}.')
+    is_one = isinstance(mode, str)
+    if metric is not None and (
+        is_one != isinstance(metric, str) or len(_listed(metric)) != len(_listed(mode))
+    ):
+        raise ValueError(
+            f"ThomaxSearch needs a mode for each metric, got metric={metric!r} and "
+            f'mode={mode!r}: pass two lists of the same length, such as ["loss", "size"] and '
+            '["min", "min"].'
+        )
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number as one, and None for everything else."""
+    plain = python_scalar(value)
+    is_number = isinstance(plain, int | float) and math.isfinite(plain)
+    return float(plain) if is_number else None

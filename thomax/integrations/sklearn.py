@@ -19,7 +19,8 @@ from thomax.policies.base import Policy, PolicyFunction
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
-from thomax.storage.trial import Trial
+from thomax.storage.outcomes import Value
+from thomax.storage.trial import Direction, Trial
 from thomax.support.checks import is_whole
 from thomax.support.spelling import spell_checked
 from thomax.support.types import Array, Params
@@ -60,6 +61,9 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         initial: The number of quasi-random candidates before the policy takes over, or
             "uncertainty", as for Optimizer.
         metric: The score to maximise, of several; by default the one named by `refit`.
+        objectives: Several of the scores, to search for trade-offs between them instead: each is
+            maximised, and `optimizer_.front` holds the best ones. `refit` chooses one of all
+            candidates, by a score or as a function of `cv_results_`.
         random_state: The seed of the proposals, as scikit-learn takes it.
         scoring: The score or scores, as for GridSearchCV.
         n_jobs: The number of parallel fits, as for GridSearchCV.
@@ -95,6 +99,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         policy: Policy | PolicyFunction | None = None,
         initial: Initial = None,
         metric: str | None = None,
+        objectives: Sequence[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
         scoring: Scoring = None,
         n_jobs: int | None = None,
@@ -122,6 +127,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.policy = policy
         self.initial = initial
         self.metric = metric
+        self.objectives = objectives
         self.random_state = random_state
 
     def _run_search(self, evaluate_candidates: Callable[..., Results], **_: object) -> None:
@@ -167,14 +173,35 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
         if not callable(self.scoring):  # before anything is fitted
             several = isinstance(self.scoring, list | tuple | set | dict)
-            self._score_name([*self.scoring] if several else ["score"])
+            self._score_names([*self.scoring] if several else ["score"])
         state = self.random_state
         whole = state if isinstance(state, Integral) and is_whole(state) else None
         seed = check_random_state(state).randint(2**31 - 1) if whole is None else int(whole)
-        return Optimizer(space, copy.deepcopy(self.policy), seed=seed, initial=self.initial)
+        aims: dict[str, Direction] | None = None
+        if self.objectives is not None:
+            aims = dict.fromkeys(self.objectives, "maximize")
+        policy = copy.deepcopy(self.policy)
+        return Optimizer(space, policy, seed=seed, initial=self.initial, objectives=aims)
+
+    def _score_names(self, names: Sequence[str]) -> list[str]:
+        """Choose the scores to maximise, of those that scikit-learn computes."""
+        if self.objectives is None:
+            return [self._score_name(names)]
+        if isinstance(self.objectives, str) or self.metric is not None:
+            raise ValueError(
+                "ThomaxSearchCV needs objectives= to be a list of scores, and no metric=, got "
+                f"objectives={self.objectives!r}, metric={self.metric!r}: for one score use "
+                "metric."
+            )
+        for name in self.objectives:
+            if name not in names:
+                raise ValueError(
+                    f"ThomaxSearchCV needs objectives= to be among the scores {[*names]}, "
+                    f"got {name!r}: name it in scoring=."
+                )
+        return [*self.objectives]
 
     def _score_name(self, names: Sequence[str]) -> str:
-        """Choose the score to maximise, of those that scikit-learn computes."""
         wanted = self.metric
         if wanted is None or (wanted == self.scoring and [*names] == ["score"]):
             wanted = "score" if [*names] == ["score"] else self.refit
@@ -190,9 +217,16 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
     ) -> None:
         prefix = "mean_test_"
         names = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
-        scores = results[prefix + self._score_name(names)]  # of this batch and all before it
-        for trial, score in zip(trials, scores[-len(trials) :], strict=True):
-            optimizer.tell(trial, score)
+        wanted = self._score_names(names)
+        columns = [results[prefix + name] for name in wanted]  # also of the batches before
+        last = zip(*(column[-len(trials) :] for column in columns), strict=True)
+        for trial, scores in zip(trials, last, strict=True):
+            optimizer.tell(trial, self._as_told(scores))
+
+    def _as_told(self, scores: Sequence[float]) -> Value:
+        if self.objectives is None:
+            return scores[0]
+        return dict(zip(self.objectives, scores, strict=True))
 
     # If all fits of one batch fail, scikit-learn raises and forgets the batch. Here it counts as
     # failed, and stands in cv_results_ like any other failed fit.
@@ -209,7 +243,8 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         for trial in trials:
             self._unfitted[trial.number] = trial.params
             if math.isfinite(self.error_score):
-                optimizer.tell(trial, self.error_score)
+                scores = [self.error_score] * len(self.objectives or ["score"])
+                optimizer.tell(trial, self._as_told(scores))
             else:
                 optimizer.tell(trial, error=error)
 
