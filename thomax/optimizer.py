@@ -36,7 +36,7 @@ from thomax.storage.outcomes import MISSING, NoiseStd, Value, corrected, remark,
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
 from thomax.storage.trial import Direction, Trial
-from thomax.support.checks import FLAG, checked_whole, is_whole, require
+from thomax.support.checks import FLAG, at_least, checked_whole, is_whole, require
 from thomax.support.collection import collection_put_off
 from thomax.support.spelling import spell_checked
 from thomax.support.types import ParamsLike
@@ -82,6 +82,10 @@ class Optimizer:
         allow_repeats: Whether a score is maximised over the whole space, as the paper has it: then
             a point may be proposed again, and more than once in a batch. This pays for objectives
             with much noise. Otherwise every point is a new one.
+        repeat_margin: Where a draw promises at its maximum no more than this beyond a point that
+            was evaluated, that one is evaluated again; in standard deviations of the noise, such
+            as 0.3. For one noisy objective without limits. By default every point is a new one,
+            which found better points wherever it was measured.
 
     Examples:
         >>> from thomax import Float
@@ -106,15 +110,22 @@ class Optimizer:
         journal: str | os.PathLike[str] | None = None,
         search: Search | None = None,
         allow_repeats: bool = False,
+        repeat_margin: float | None = None,
     ) -> None:
         self.metrics = Metrics.of(objectives, limits, direction)
         check_search("Optimizer", search)
         require("Optimizer", "allow_repeats", allow_repeats, FLAG)
+        require("Optimizer", "repeat_margin", repeat_margin, at_least(0).or_none())
+        if repeat_margin is not None and not self.metrics.is_plain:
+            raise ValueError(
+                "Optimizer needs one objective without limits for a repeat_margin, got "
+                f"{self.metrics}: leave it out, or tell replicates as a list."
+            )
         self.space = as_space(space)
         self._policy = None if policy is None else as_policy(policy, "Optimizer")
         self._initial = checked_initial(initial)
         self._search = search or Search()
-        self._allow_repeats = allow_repeats
+        self._allow_repeats, self._repeat_margin = allow_repeats, repeat_margin
         self._records: list[Record] = []  # those of the journal, if there is one
         self._built = EncodedHistory(self.space, (), self.metrics)  # what they add up to
         self._own = OwnLock()
@@ -673,6 +684,7 @@ class Optimizer:
             self._initial,
             self._search,
             self._allow_repeats,
+            self._repeat_margin,
             region,
         )
         given: Record = {"given": region.given} if region.given else {}

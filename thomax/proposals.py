@@ -49,6 +49,8 @@ class Proposer:
         initial: The number of quasi-random initial points, or uncertainty sampling.
         search: How the policy's scores are maximised.
         allow_repeats: Whether points may be proposed again, and twice in a batch.
+        repeat_margin: How much more than an evaluated point a new one must promise, in standard
+            deviations of the noise; None for new points only.
         region: The region of the space that points must lie in; None for all of it.
     """
 
@@ -58,6 +60,7 @@ class Proposer:
     initial: int | UncertaintySampling
     search: Search
     allow_repeats: bool
+    repeat_margin: float | None = None
     region: Region | None = None
 
     def points(self, history: EncodedHistory, n: int) -> list[Params]:
@@ -92,6 +95,8 @@ class Proposer:
             search=self.search,
             exclude=[] if self.allow_repeats else [t.params for t in history.taken],
             distinct=not self.allow_repeats,
+            repeatable=[] if self.repeat_margin is None else [t.params for t in history.told],
+            repeat_margin=self.repeat_margin or 0.0,
         )
 
     @property

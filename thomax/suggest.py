@@ -97,7 +97,7 @@ def suggest(
             known=data.x if len(data.x) else data.pending,
             distinct=distinct,
         )
-        if not repeatable:
+        if not repeatable or isinstance(data, MetricData):
             return found
         return _with_repeats(policy, score, space, data, found, repeatable, repeat_margin)
 
