@@ -25,7 +25,7 @@ from benchmarks.tasks.sealed.registry import refuse_sealed
 RESULTS, QUICK_FOLDER = Path("benchmarks/results"), Path("build/early-quick")
 _SEEDS, _BATCHES = 3, (1, 4)
 _QUICK_TASKS = ("tanks8", "composite9", "branches17")
-_QUICK_METHODS = ("auto", "random", "optuna-tpe")
+_QUICK_METHODS = ("auto", "random", "optuna-tpe", "optuna-gp")
 _QUICK_EVALUATIONS, _QUICK_SEEDS = 16, 2
 
 
