@@ -128,8 +128,8 @@ CLAIMED = {
     "test_the_front_of_two_objectives_is_found_from_end_to_end",
     "outcome constraints (limits)": "optimizer/test_several_metrics.py::"
     "test_a_search_finds_the_best_feasible_point_at_its_border",
-    "repeated measurements, known errors": "optimizer/test_several_metrics.py::"
-    "test_metrics_have_repeated_measurements_each",
+    "repeated measurements, known errors": "storage/test_observations.py::"
+    "test_an_error_that_is_known_draws_the_prediction_to_the_better_measurement",
     "corrections of told results": "optimizer/test_several_metrics.py::"
     "test_a_resumed_search_equals_the_unbroken_one_across_corrections",
 }
