@@ -18,14 +18,12 @@ region that the front does not dominate is made up.
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from scipy.special import softmax
 
 from thomax.model.metric_data import spread
-
-Scalarisation: TypeAlias = Literal["chebyshev", "hypervolume"]
 
 _RHO = 0.05
 _SOFTNESS = 0.02  # of the minimum, in units of z: far less than a front's extent
