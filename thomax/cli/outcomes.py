@@ -187,6 +187,8 @@ def _identity(params: ParamsLike, *result: object) -> str:
 def _outcome(outcome: Outcome, metrics: Metrics) -> Correction:
     """Return what a trial would come to, checked."""
     record: dict[str, Any] = told(outcome.value, outcome.error, outcome.noise_std, metrics=metrics)
+    if record["error"] is not None:
+        return Correction(0, "failed", error=record["error"])
     raw = record["values"] if "values" in record else {UNNAMED: record["value"]}
     values = {name: mean_of(each) for name, each in raw.items()}
     repeated = {
@@ -197,9 +199,8 @@ def _outcome(outcome: Outcome, metrics: Metrics) -> Correction:
     std = record.get("noise_std", {})
     return Correction(
         0,
-        "failed" if all(v is None for v in values.values()) else "complete",
+        "complete",
         values.get(UNNAMED) if metrics.is_plain else None,
-        record["error"],
         values={} if metrics.is_plain else values,
         replicates=repeated,
         noise_std={UNNAMED: std} if isinstance(std, float) else std,

@@ -114,7 +114,7 @@ class ValueRule:
         missing = [n for n in self.metrics.names if n not in known]
         for other in found:
             close = difflib.get_close_matches(other.lower(), map(str.lower, missing), 1, _ALIKE)
-            if close and other not in known:
+            if close and other not in self.metrics.names:
                 hint = nearest(other, missing)
                 raise Failure(f"{where} has a value of {other!r}, which is no metric: {hint}")
         if not known:
