@@ -42,9 +42,9 @@ def front(sheet: Sheet, content: Content) -> None:
     how = (
         "The front, in red: trials that no other one beats, because that would have to be as good "
         "in all objectives and better in one. "
-        + ("Each dot is a trial; " if is_flat else "Each line is a trial, good values on top; ")
-        + "grey ones are outside a limit and do not count. "
-        "Bars are standard errors of repeated or noisy measurements."
+        + ("Each dot is a trial. " if is_flat else "Each line is a trial, good values on top. ")
+        + ("Grey ones are outside a limit, or miss its value. " if snapshot.metrics.limits else "")
+        + "Bars are standard errors of repeated or noisy measurements."
     )
     if not snapshot.complete:
         sheet.add("front", "Front", how, f"<p>{why_no_best(content)}</p>")
