@@ -43,4 +43,5 @@ def test_violations_are_compared_in_units_of_their_mean():
 def test_a_spread_has_the_ends_of_a_front():
     t = np.linspace(0, 1, 50)
     chosen = spread(np.column_stack([t, 1000 * (1 - t)]), 3)
+    assert len(spread(np.column_stack([t, t]), 0)) == 0
     assert sorted(t[chosen].round(1).tolist()) == [0.0, 0.5, 1.0]

@@ -392,6 +392,17 @@ def test_recommend_weighs_objectives_in_units_of_the_front():
     assert search.recommend(weights={"yield": 0.9, "cost": 1}).number == 0
 
 
+def test_with_noise_a_lucky_value_beside_a_limit_is_not_recommended():
+    """The limit is x <= 0; one of many noisy measurements of it, at x = 0.5, says otherwise."""
+    rng = np.random.default_rng(0)
+    search = Optimizer({"x": Float(-1, 1)}, seed=0, limits={"c": "<= 0"})
+    for i in [*range(-4, 5)] * 3:
+        search.tell({"x": i / 4}, {"value": i / 4, "c": i / 4 + 0.2 * rng.normal()})
+    search.tell({"x": 0.5}, {"value": 0.5, "c": -0.1})
+    assert search.best.params["x"] == 0.5
+    assert -0.3 < search.recommend().params["x"] < 0.3
+
+
 @pytest.mark.parametrize(
     ("weights", "problem"),
     [

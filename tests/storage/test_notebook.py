@@ -73,3 +73,15 @@ def test_values_of_all_metrics_are_shown_with_the_front_and_their_measurements()
     assert "<tr><th>measurements of yield</th><td>0.5, 0.7</td></tr>" in alone
     assert "<tr><th>noise_std of ms</th><td>0.25</td></tr>" in alone
     assert "<b>" not in alone
+
+
+def test_several_metrics_have_a_column_each_and_the_front_comes_first():
+    """Row 20."""
+    aims = {"yield": "maximize", "cost": "minimize"}
+    search = Optimizer({"x": Float(0, 1)}, Random(), seed=0, objectives=aims)
+    for x, cost in ((0.25, 1.0), (0.5, 9.0), (0.75, 4.0)):
+        search.tell({"x": x}, {"yield": x, "cost": cost})
+    shown = search._repr_html_()
+    assert "<th>state</th><th>yield</th><th>cost</th><th>x</th>" in shown
+    assert re.findall(r"<tr><td>front</td><td>(\d)</td>", shown) == ["0", "2"]
+    assert "<th>yield</th><td>0.75</td>" in search.trials[2]._repr_html_()

@@ -9,6 +9,7 @@ from thomax.storage.trial import Trial, outcome_words, state_words
 
 _LONGEST = 60  # characters of a cell
 _LAST = 5  # trials that are shown
+_MOST_FRONT = 10  # trials of the front that are shown
 
 
 def trial_html(trial: Trial) -> str:
@@ -28,7 +29,7 @@ def trial_html(trial: Trial) -> str:
 
 
 def search_html(title: str, snapshot: Snapshot) -> str:
-    """Return a search as its title, its best trial and its last ones.
+    """Return a search as its title, its best trial or its front, and its last ones.
 
     Args:
         title: A line about the search, not escaped yet.
@@ -36,7 +37,7 @@ def search_html(title: str, snapshot: Snapshot) -> str:
     """
     metrics = snapshot.metrics
     mark = "best" if metrics.only is not None else "front"
-    shown = [(mark, trial) for trial in snapshot.ranked[: 1 if mark == "best" else _LAST]]
+    shown = [(mark, trial) for trial in snapshot.ranked[: 1 if mark == "best" else _MOST_FRONT]]
     shown += [("", trial) for trial in snapshot.trials[-_LAST:]]
     names = [*dict.fromkeys(name for _, trial in shown for name in trial.params)]
     remarks = [name for name in ("error", "note") if any(getattr(t, name) for _, t in shown)]
