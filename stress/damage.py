@@ -40,6 +40,7 @@ class Sound:
     """A journal without damage, and what is in it."""
 
     options: Mapping[str, Any] = MappingProxyType({})  # of the search
+    kind = ""  # in the names of figures
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,9 +67,7 @@ class Sound:
 
     def opened(self) -> Optimizer:
         """Open the file as a search."""
-        return Optimizer(
-            SPACE, tx.Random(), seed=0, initial=99, journal=self.path, **self.options
-        )
+        return Optimizer(SPACE, tx.Random(), seed=0, initial=99, journal=self.path, **self.options)
 
     def write(self, content: bytes) -> None:
         """Put these bytes in the journal's place, and nothing beside it."""
@@ -89,6 +88,7 @@ class Sound:
 class SoundOfMetrics(Sound):
     """A journal of several metrics: some missing, some measured again, some corrected twice."""
 
+    kind = " of metrics"
     options = MappingProxyType({
         "objectives": {"yield": "maximize", "größe\n": "minimize"},
         "limits": {"impurity": "<= 0.02"},
@@ -163,7 +163,8 @@ def _check_opening(
     begins_anew = refusal is not None and not records and not intact  # a header cut short
     part.check(refusal is None or begins_anew, f"only opening accepted a file with {where}")
     _check_loaded(part, sound, records, intact, f"opening a file with {where}")
-    part.check(trials == [*History(records, search.metrics).trials.values()], f"trials differ after {where}")
+    expected = [*History(records, search.metrics).trials.values()]
+    part.check(trials == expected, f"trials differ after {where}")
 
 
 def _check_refusal(part: Part, sound: Sound, content: bytes, error: Exception, where: str) -> None:
