@@ -216,3 +216,12 @@ def test_a_page_says_so_where_nothing_keeps_the_limits(tmp_path):
     two.tell({"x": 0.5}, {"a": 1})
     assert "No trial has a value of every objective yet" in page_of(two, tmp_path).text
     assert isinstance(page_of(two, tmp_path), Page)
+
+
+def test_a_limit_that_is_known_before_the_objective_breaks_no_page(tmp_path):
+    found = Optimizer({"x": Float(0, 1)}, SMALL, limits={"ms": "<= 5"}, seed=0)
+    for x in (0.1, 0.2, 0.3, 0.4):
+        found.tell({"x": x}, {"value": x if x < 0.25 else None, "ms": 9 * x})
+    page = page_of(found, tmp_path)
+    assert "The model has a say from 3 values on" in page.text
+    assert "Best observed 0.2" in page.text

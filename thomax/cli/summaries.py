@@ -116,8 +116,8 @@ def mark_of(trial: Trial, snapshot: Snapshot) -> str:
     if not is_feasible(trial, snapshot.metrics):
         known = [m for m in margins(trial, snapshot.metrics).values() if m is not None]
         return "infeasible" if min(known, default=0.0) < 0 else "limit unknown"
-    is_best = snapshot.metrics.only is None and trial in snapshot.front
-    return "front" if is_best else ""
+    is_front = snapshot.metrics.only is None and any(t is trial for t in snapshot.front)
+    return "front" if is_front else ""
 
 
 def counts_text(counts: Mapping[str, int]) -> str:

@@ -91,9 +91,9 @@ def gather(snapshot: Snapshot) -> Content:
     }
     only = snapshot.metrics.only
     beliefs = {} if only is None else parts[only].beliefs
-    some = any(part.beliefs for part in parts.values())
+    is_modelled = bool(beliefs) if only else any(part.beliefs for part in parts.values())
     return Content(
-        **_facts(snapshot, preferred if some and snapshot.ranked else []),
+        **_facts(snapshot, preferred if is_modelled and snapshot.ranked else []),
         beliefs=beliefs,
         importance=None,
         slices=[],

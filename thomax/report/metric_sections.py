@@ -8,6 +8,7 @@ from thomax.report.metrics import kept_counts, steps_of
 from thomax.report.pieces import Sheet, grid, note, params_json, params_table, table
 from thomax.storage.front import is_feasible, least_violating
 from thomax.storage.trial import outcome_words
+from thomax.suggest import FEWEST_VALUES
 
 
 def why_no_best(content: Content) -> str:
@@ -26,6 +27,20 @@ def why_no_best(content: Content) -> str:
         )  # fmt: skip
         return f"No trial keeps all limits yet.{which}"
     return "No trial has a value of every objective yet."
+
+
+def why_no_model(content: Content) -> str:
+    """Return why the model says nothing yet.
+
+    Args:
+        content: What the report says.
+    """
+    if content.snapshot.space is None:
+        return (
+            "A journal holds a checksum of its pool, not the candidates: for what the model "
+            "believes, write the report from the optimiser."
+        )
+    return f"The model has a say from {FEWEST_VALUES} values on."
 
 
 def front(sheet: Sheet, content: Content) -> None:
@@ -55,7 +70,7 @@ def front(sheet: Sheet, content: Content) -> None:
         return
     many = f"{len(snapshot.front)} trial{'' if len(snapshot.front) == 1 else 's'} on the front."
     chosen = content.recommended
-    advice = "" if chosen is None else (
+    advice = f"<p>{why_no_model(content)}</p>" if chosen is None else (
         f"<h3>Recommended if all objectives count alike</h3><p>trial {chosen.number}: "
         f"{escape(outcome_words(chosen))}</p>{params_table(chosen)}{params_json(chosen)}"
     )  # fmt: skip

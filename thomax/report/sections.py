@@ -5,7 +5,7 @@ from html import escape
 
 from thomax.report import figures, model_figures
 from thomax.report.content import MOST_BEST, Content, reason_of
-from thomax.report.metric_sections import front, limits, progress, why_no_best
+from thomax.report.metric_sections import front, limits, progress, why_no_best, why_no_model
 from thomax.report.pieces import (
     Sheet,
     big,
@@ -22,7 +22,6 @@ from thomax.report.pieces import (
 from thomax.report.text import number, shown
 from thomax.storage.front import value_in
 from thomax.storage.trial import Trial, outcome_words, value_of
-from thomax.suggest import FEWEST_VALUES
 
 _MOST_LISTED = 50  # rows of a list, most of them folded
 _SEEN = 5  # rows of a list that are not folded
@@ -39,7 +38,7 @@ def _best(sheet: Sheet, content: Content) -> None:
         sheet.add("best", "Best", how, f"<p>{why_no_best(content)}</p>")
         return
     own_json = "" if content.recommended in (None, best) else params_json(best)
-    others = f" ({escape(outcome_words(best))})" if best.values else ""
+    others = f" ({escape(outcome_words(best))})" if len(best.values) > 1 else ""
     observed = (
         f"<h3>Best observed</h3>{big(number(value_of(best)))}"
         f"<p>trial {best.number}{others}{_model_text(content, best)}</p>"
@@ -53,7 +52,7 @@ def _best(sheet: Sheet, content: Content) -> None:
 def _recommended(content: Content, best: Trial) -> str:
     trial = content.recommended
     if trial is None:
-        return f"<p>{_why_no_model(content)}</p>{params_json(best)}"
+        return f"<p>{why_no_model(content)}</p>{params_json(best)}"
     if trial == best:
         return f"<p>The same trial.</p>{params_json(best)}"
     return (
@@ -265,7 +264,7 @@ def _table(sheet: Sheet, content: Content) -> None:
     names = content.snapshot.parameters
     has_notes = any(t.note for t in trials)
     metrics = content.snapshot.metrics
-    measured = {name: name for name in metrics.names} if content.parts else {"": "value"}
+    measured = {name: name for name in metrics.names} if content.parts else {"": metrics.names[0]}
     rows = [
         (
             f"{t.number} (corrected)" if t.corrections else str(t.number),
@@ -335,15 +334,6 @@ def _model_text(content: Content, trial: Trial) -> str:
     if trial.number not in content.beliefs:
         return ""
     return f"; the model believes {_belief_text(content, trial)}"
-
-
-def _why_no_model(content: Content) -> str:
-    if content.snapshot.space is None:
-        return (
-            "A journal holds a checksum of its pool, not the candidates: for what the model "
-            "believes, write the report from the optimiser."
-        )
-    return f"The model has a say from {FEWEST_VALUES} values on."
 
 
 SECTIONS = (
