@@ -7,8 +7,9 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import thomax as tx
@@ -38,28 +39,35 @@ _OTHER_REFUSALS = ("must be a thomax journal, got", "was written by a newer thom
 class Sound:
     """A journal without damage, and what is in it."""
 
+    options: Mapping[str, Any] = MappingProxyType({})  # of the search
+    kind = ""  # in the names of figures
+
     def __init__(self, path: Path) -> None:
         self.path = path
         with self.opened() as search:
-            search.enqueue(_POINT)
-            for value in _VALUES:
-                search.tell(search.ask(), value)
-            search.tell(search.ask(), error="\u202eout of memory \0 ✗")
-            search.tell(_POINT, 1e-7)
-            search.tell(search.ask(), float("nan"))
-            search.drop(search.ask())
-            search.correct(0, 2.5, why="wrong dilution")
-            search.correct(0, error="\u202eleak")  # corrected twice
-            search.retract(1, why="✗")
-            search.ask()
+            self._fill(search)
         self.content = path.read_bytes()
         self.lines = self.content.splitlines(keepends=True)
         journal = Journal.read(path)
         self.header, self.records = journal.header, journal.records
 
+    def _fill(self, search: Optimizer) -> None:
+        """Write records of all kinds."""
+        search.enqueue(_POINT)
+        for value in _VALUES:
+            search.tell(search.ask(), value)
+        search.tell(search.ask(), error="\u202eout of memory \0 ✗")
+        search.tell(_POINT, 1e-7)
+        search.tell(search.ask(), float("nan"))
+        search.drop(search.ask())
+        search.correct(0, 2.5, why="wrong dilution")
+        search.correct(0, error="\u202eleak")  # corrected twice
+        search.retract(1, why="✗")
+        search.ask()
+
     def opened(self) -> Optimizer:
         """Open the file as a search."""
-        return Optimizer(SPACE, tx.Random(), seed=0, initial=99, journal=self.path)
+        return Optimizer(SPACE, tx.Random(), seed=0, initial=99, journal=self.path, **self.options)
 
     def write(self, content: bytes) -> None:
         """Put these bytes in the journal's place, and nothing beside it."""
@@ -75,6 +83,28 @@ class Sound:
         """Return the position of the first byte that is not as it was."""
         pairs = enumerate(zip(self.content, content, strict=False))
         return next((i for i, (a, b) in pairs if a != b), min(len(self.content), len(content)))
+
+
+class SoundOfMetrics(Sound):
+    """A journal of several metrics: some missing, some measured again, some corrected twice."""
+
+    kind = " of metrics"
+    options = MappingProxyType({
+        "objectives": {"yield": "maximize", "größe\n": "minimize"},
+        "limits": {"impurity": "<= 0.02"},
+    })  # fmt: skip
+
+    def _fill(self, search: Optimizer) -> None:
+        for value in _VALUES:
+            search.tell(search.ask(), {"yield": value, "impurity": [value, 5e-324, None]})
+        search.tell(search.ask(), {"größe\n": [0.1, 0.2]}, noise_std={"größe\n": 1e-300})
+        search.tell(search.ask(), {"yield": float("nan")})
+        search.tell(_POINT, {"yield": 1e-7}, note="\u202e✗")
+        search.correct(0, {"impurity": 0.01}, why="wrong dilution")
+        search.correct(0, {"yield": None, "größe\n": [1.0, 2.0]})  # corrected twice
+        search.retract(1, why="✗")
+        search.correct(1, {"yield": 2.5})  # brought back
+        search.ask()
 
 
 # What must hold of every file
@@ -133,7 +163,8 @@ def _check_opening(
     begins_anew = refusal is not None and not records and not intact  # a header cut short
     part.check(refusal is None or begins_anew, f"only opening accepted a file with {where}")
     _check_loaded(part, sound, records, intact, f"opening a file with {where}")
-    part.check(trials == [*History(records).trials.values()], f"trials differ after {where}")
+    expected = [*History(records, search.metrics).trials.values()]
+    part.check(trials == expected, f"trials differ after {where}")
 
 
 def _check_refusal(part: Part, sound: Sound, content: bytes, error: Exception, where: str) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from stress.damage import GIANTS, MANGLERS, Sound, check, read_a_giant_line
+from stress.damage import GIANTS, MANGLERS, Sound, SoundOfMetrics, check, read_a_giant_line
 from stress.intruders import CHANGES, INDEXES, change_while_open, lay_links, spoil_index
 from stress.sentences import raised
 from stress.workers import answer_of
@@ -20,16 +20,24 @@ def sound(tmp_path, monkeypatch):
     return Sound(tmp_path / "run.jsonl")
 
 
-def test_a_journal_cut_short_anywhere_keeps_all_lines_that_are_whole(part, short, sound):
+@pytest.fixture(params=[Sound, SoundOfMetrics], ids=["one", "metrics"])
+def each_sound(request, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    return request.param(tmp_path / "run.jsonl")
+
+
+def test_a_journal_cut_short_anywhere_keeps_all_lines_that_are_whole(part, short, each_sound):
+    sound = each_sound
     cuts = [*range(0, len(sound.content) + 1, 97 if short else 1)]
     for cut in cuts:
         outcome = check(part, sound, sound.content[:cut], f"a cut at byte {cut}")
         is_headless = cut < len(sound.lines[0]) - 1
         part.check((outcome == "loaded") != is_headless, f"a cut at byte {cut} was {outcome}")
-    part.figures["cuts"] = len(cuts)
+    part.figures[f"cuts{sound.kind}"] = len(cuts)
 
 
-def test_flipped_bits_are_noticed_unless_they_tear_the_last_line(part, short, sound):
+def test_flipped_bits_are_noticed_unless_they_tear_the_last_line(part, short, each_sound):
+    sound = each_sound
     count = 60 if short else 1000
     outcomes: Counter[str] = Counter()
     for seed in range(count):
@@ -40,10 +48,11 @@ def test_flipped_bits_are_noticed_unless_they_tear_the_last_line(part, short, so
             content[bit // 8] ^= 1 << bit % 8
         where = f"bits {bits} flipped"
         outcomes[check(part, sound, bytes(content), where)] += 1
-    part.figures["flips"] = {"files": count, **outcomes}
+    part.figures[f"flips{sound.kind}"] = {"files": count, **outcomes}
 
 
-def test_a_mangled_journal_is_refused_and_its_intact_records_are_repaired(part, short, sound):
+def test_a_mangled_journal_is_refused_and_its_intact_records_are_repaired(part, short, each_sound):
+    sound = each_sound
     count = 60 if short else 1500
     outcomes: Counter[str] = Counter()
     for seed in range(count):
@@ -53,7 +62,7 @@ def test_a_mangled_journal_is_refused_and_its_intact_records_are_repaired(part, 
         for kind in kinds:
             content = MANGLERS[kind](rng, content, sound)
         outcomes[check(part, sound, content, f"{', '.join(kinds)} (seed {seed})")] += 1
-    part.figures["mangled"] = {"files": count, **outcomes}
+    part.figures[f"mangled{sound.kind}"] = {"files": count, **outcomes}
 
 
 def test_what_editors_transfers_and_accidents_make_of_a_journal_is_refused(part, sound):

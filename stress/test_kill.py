@@ -20,6 +20,7 @@ from stress.studies import kill_workers_of_a_study
 from stress.workers import (
     Receipts,
     grows,
+    measured,
     opened,
     receipt_count,
     receipts_in,
@@ -27,11 +28,13 @@ from stress.workers import (
     search_and_die,
     start,
 )
+from thomax.storage.headers import search_header
 from thomax.storage.journal import Journal
 from thomax.storage.replay import History
 
 _SOON = 2.0  # seconds within which a journal opens and a search goes on
 _ROUNDS_A_JOURNAL = 20
+_LIMITED = {"limits": {"latency": "<= 0.5"}}
 _MODEL = {"policy": tx.STOBNTSLinear(tx.MLP(1, 8, "erf"), noise_std=0.1), "initial": 4}
 
 
@@ -40,6 +43,10 @@ _MODEL = {"policy": tx.STOBNTSLinear(tx.MLP(1, 8, "erf"), noise_std=0.1), "initi
 
 def test_killed_workers_lose_nothing_that_returned(part, short, tmp_path):
     _end_workers(part, tmp_path, signal.SIGKILL, 6 if short else 200)
+
+
+def test_killed_workers_of_several_metrics_lose_none_of_them(part, short, tmp_path):
+    _end_workers(part, tmp_path, signal.SIGKILL, 2 if short else 40, _LIMITED)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
@@ -79,7 +86,8 @@ def _end_workers(
     options: dict[str, Any] | None = None,
 ) -> None:
     """End two workers a round, one while the other goes on, and open their journal."""
-    title = number.name + (" with a model" if options else "")
+    kinds = {"policy": " with a model", "limits": " of several metrics"}
+    title = number.name + "".join(kinds.get(name, "") for name in options or {})
     seen: Counter[str] = Counter()
     slowest = {"slowest reopening": 0.0, "slowest next ask": 0.0}
     for first in range(0, rounds, _ROUNDS_A_JOURNAL):
@@ -88,7 +96,7 @@ def _end_workers(
         for i in range(first, min(first + _ROUNDS_A_JOURNAL, rounds)):
             where = f"round {i} of {title}"
             _end_two(part, shared, number, where, options or {})
-            for step, seconds in _reopen(part, shared, where).items():
+            for step, seconds in _reopen(part, shared, where, options or {}).items():
                 slowest[step] = max(slowest[step], round(seconds, 3))
         seen["values told"] += sum("told" in receipt for receipt in receipts_in(shared))
         torn = shared.glob("run.jsonl.torn*")
@@ -137,15 +145,16 @@ def _check_end(part: Part, worker: Any, number: signal.Signals, where: str) -> N
     worker.join()
 
 
-def _reopen(part: Part, folder: Path, where: str) -> dict[str, float]:
+def _reopen(part: Part, folder: Path, where: str, options: dict[str, Any]) -> dict[str, float]:
     """Open the journal, go on with it, and return how long both took."""
     journal = folder / "run.jsonl"
     begin = time.perf_counter()
-    with opened(journal) as optimizer:
+    limits = {name: value for name, value in options.items() if name == "limits"}
+    with opened(journal, **limits) as optimizer:
         ready = time.perf_counter()
         trial = optimizer.ask()
         end = time.perf_counter()
-        optimizer.tell(trial, 0.25)
+        optimizer.tell(trial, measured(optimizer, 0.25))
     _check_receipts(part, journal, where)
     asked = {receipt["asked"] for receipt in receipts_in(folder) if "asked" in receipt}
     part.check(trial.number not in asked, f"number {trial.number} was given again in {where}")
@@ -159,8 +168,9 @@ def _reopen(part: Part, folder: Path, where: str) -> dict[str, float]:
 
 def _check_receipts(part: Part, journal: Path, where: str) -> None:
     """Compare the journal with what the workers saw returning."""
-    records = Journal.read(journal).records
-    history = History(records)
+    read = Journal.read(journal)
+    records, metrics = read.records, search_header(journal, read.header).metrics
+    history = History(records, metrics)
     receipts = [*receipts_in(journal.parent)]
     given = Counter(r["asked"] for r in receipts if "asked" in r)
     written = Counter(n for r in records if (n := r.get("ask", r.get("add"))) is not None)
@@ -180,6 +190,12 @@ def _check_receipts(part: Part, journal: Path, where: str) -> None:
         and (r.get("state", "failed" if r["value"] is None else "complete"), r["value"])
         not in results.get(r["told"], [])
     ]
+    halves = [
+        t.number
+        for t in history.trials.values()
+        if t.values and (t.value is None or t.values["latency"] != t.value / 2)
+    ]
+    part.check(not halves, f"trials {halves[:3]} have a part of their values in {where}")
     part.check(not lost, f"{lost[:3]} were seen returning but are not in the journal in {where}")
     served = Counter(r["params"]["x"] for r in records if "ask" in r)
     served.update(params["x"] for params in history.queue)

@@ -165,15 +165,21 @@ def _step(optimizer: Optimizer, log: Receipts, rng: random.Random) -> None:
         return
     elif kind == "add":
         params = {"x": rng.uniform(-1, 1), "rate": 1e-3, "k": 1, "text": _LONG}
-        added = optimizer.tell(params, value)
+        added = optimizer.tell(params, measured(optimizer, value))
         log.add(asked=added.number, x=added.params["x"])
         log.add(told=added.number, value=value)
         return
     else:
         trial = optimizer.ask()
         log.add(asked=trial.number, x=trial.params["x"])
-    optimizer.tell(trial, None if kind == "fail" else value)
+    optimizer.tell(trial, None if kind == "fail" else measured(optimizer, value))
     log.add(told=trial.number, value=None if kind == "fail" else value)
+
+
+def measured(optimizer: Optimizer, value: float) -> Any:
+    """Return what to tell: where there is a limit, values that belong together."""
+    names = optimizer.metrics.names
+    return value if len(names) == 1 else {names[0]: value, names[1]: [value / 2, None]}
 
 
 def _change(
@@ -184,7 +190,7 @@ def _change(
         optimizer.retract(number, why="leak")
         log.add(told=number, value=None, state="retracted")
     else:
-        optimizer.correct(number, value, why="wrong dilution")
+        optimizer.correct(number, measured(optimizer, value), why="wrong dilution")
         log.add(told=number, value=value)
 
 

@@ -148,6 +148,12 @@ def test_a_block_of_the_page_runs(thomax, folder, monkeypatch, block):
     file.write_text(file.read_text("utf-8").replace("trials = 20", "trials = 3"), "utf-8")
     (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     (folder / "python").chmod(0o755)
+    measured = next(text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+                    if "[objectives]" in text)  # fmt: skip
+    settings = 'trials = 3\ninitial = 9\n[parameters]\nx = {type = "float", low = 0, high = 1}\n'
+    (folder / "lab.toml").write_text(settings + measured)
+    (folder / "measure").write_text("#!/bin/sh\necho yield=0.5 cost=3 impurity=0.01\n")
+    (folder / "measure").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     for line in block.splitlines():
         command, *arguments = shlex.split(line)

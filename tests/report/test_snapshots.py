@@ -24,7 +24,7 @@ def test_the_journal_alone_tells_all_but_the_policy(mixed):
 
 
 def test_the_model_learns_what_the_optimiser_knows(mixed):
-    ours, theirs = snapshot_of(mixed).data(), mixed._history.data(mixed.direction)
+    ours, theirs = snapshot_of(mixed).data(), mixed._history.data()
     np.testing.assert_array_equal(ours.x, theirs.x)
     np.testing.assert_array_equal(ours.y, theirs.y)
     np.testing.assert_array_equal(ours.pending, theirs.pending)

@@ -90,6 +90,28 @@ def test_what_an_index_covers_is_read_without_being_written_again(path, monkeypa
     assert 0 in firsts
 
 
+def test_metrics_are_told_by_the_index_as_by_the_optimiser(tmp_path, monkeypatch):
+    path, other = tmp_path / "run.jsonl", tmp_path / "other.jsonl"
+    aims = {"yield": "maximize", "cost": "minimize"}
+    with searching(path, objectives=aims) as optimizer:
+        optimizer.tell_all(MANY)
+        optimizer.ask(3)
+    shutil.copy(path, other)
+    opened = []
+    monkeypatch.setattr(Optimizer, "open", lambda *_, **__: opened.append(1))
+    words = ["yield=0.5,0.7", "cost=3", "--noise-std", "yield=0.1", "--note", "slow"]
+    assert main(["tell", str(path), "1201", *words]) == 0
+    assert main(["tell", str(path), "1200", "cost=2"]) == 0  # past a tell of several metrics
+    assert main(["tell", str(path), "1202", "speed=2"]) == 2
+    assert not opened
+    with searching(other, objectives=aims) as optimizer:
+        values, errors = {"yield": [0.5, 0.7], "cost": 3}, {"yield": 0.1}
+        optimizer.tell(1201, values, noise_std=errors, note="slow")
+        optimizer.tell(1200, {"cost": 2})
+    assert path.read_bytes() == other.read_bytes()
+    assert read_index(path) == read_index(other)
+
+
 def test_only_pending_trials_are_told_by_the_index(path):
     before = path.read_bytes()
     for number in (5, 1203, 10**6):

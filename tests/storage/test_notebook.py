@@ -59,6 +59,22 @@ def test_corrections_and_notes_are_marked():
     assert "error" not in search._repr_html_()
 
 
+def test_values_of_all_metrics_are_shown_with_the_front_and_their_measurements():
+    aims = {"yield": "maximize", "<b>cost": "minimize"}
+    search = Optimizer({"x": Float(0, 1)}, Random(), objectives=aims, limits={"ms": "<= 5"})
+    search.tell({"x": 0.1}, {"yield": 0.5, "ms": 9})
+    assert "No trial keeps all limits yet" in search._repr_html_()
+    search.tell({"x": 0.2}, {"yield": [0.5, 0.7], "<b>cost": 3, "ms": 4}, noise_std={"ms": 0.25})
+    shown = search._repr_html_()
+    assert "<th>state</th><th>yield</th><th>&lt;b&gt;cost</th><th>ms</th><th>x</th>" in shown
+    assert "<tr><td>front</td><td>1</td><td>complete</td><td>0.6</td><td>3</td><td>4</td>" in shown
+    assert "<td>0.5</td><td></td><td>9</td>" in shown
+    alone = search.trials[1]._repr_html_()
+    assert "<tr><th>measurements of yield</th><td>0.5, 0.7</td></tr>" in alone
+    assert "<tr><th>noise_std of ms</th><td>0.25</td></tr>" in alone
+    assert "<b>" not in alone
+
+
 def test_several_metrics_have_a_column_each_and_the_front_comes_first():
     """Row 20."""
     aims = {"yield": "maximize", "cost": "minimize"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from thomax.cli.processes import Ended, Processes
 from thomax.cli.program import Program
-from thomax.cli.values import ValueRule, last_line
-from thomax.storage.outcomes import Failure
+from thomax.cli.values import ValueRule
+from thomax.storage.outcomes import Failure, Value
 from thomax.storage.trial import Trial
 from thomax.support.types import Params
 
@@ -35,8 +35,8 @@ class Evaluation:
     timeout: float | None = None
     processes: Processes = field(default_factory=Processes)
 
-    def __call__(self, trial: Trial) -> float:
-        """Return the value of a trial, or raise Failure with the end of the error output."""
+    def __call__(self, trial: Trial) -> Value:
+        """Return what a trial came to, or raise Failure with the end of the error output."""
         number, params = trial.number, trial.params
         self.logs.mkdir(parents=True, exist_ok=True)
         own = (self.logs / f"{number}.json").resolve()  # the program may change its folder
@@ -72,13 +72,13 @@ class Evaluation:
         """Return whether the value is in the output: a file from earlier is not of this trial."""
         return self.rule.file is None and _stamp(path) in (None, before)
 
-    def _value(self, ended: Ended, path: Path, before: Stamp) -> float:
+    def _value(self, ended: Ended, path: Path, before: Stamp) -> Value:
         if _stamp(path) not in (None, before):
             try:
                 text = path.read_text("utf-8")
             except (OSError, ValueError) as error:
                 raise Failure(f"{path} could not be read ({error})") from None
-            return self.rule.number(text, str(path))
+            return self.rule.in_file(text, path)
         if self.rule.file is not None:
             raise Failure(f"{path} needs to be written by the program, but was not")
         if not ended.is_whole:
@@ -89,7 +89,7 @@ class Evaluation:
                 f"still held it open after {limit:g} s, so that its last line is not known: wait "
                 f"for it in the program, {way_on}"
             )
-        return self.rule.number(last_line(ended.output), "the last line of the output")
+        return self.rule.in_output(ended.output)
 
 
 def _stamp(path: Path) -> Stamp:

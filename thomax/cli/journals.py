@@ -9,6 +9,7 @@ from thomax.cli.numbers import seconds_flag
 from thomax.storage.headers import missing_from, require_same_search, search_header
 from thomax.storage.journal import read_header
 from thomax.storage.locks import waiting
+from thomax.storage.metrics import Metrics
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot
 
@@ -26,6 +27,16 @@ def read_search(path: Path) -> Snapshot:
     """
     _require_file(path)
     return Snapshot.read(path)
+
+
+def metrics_of(path: Path) -> Metrics:
+    """Return what a search measures, without reading all of its journal.
+
+    Args:
+        path: The journal.
+    """
+    _require_file(path)
+    return search_header(path, read_header(path)).metrics
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
@@ -55,25 +66,24 @@ def opened_in_turn(make: "Callable[[], Optimizer]", seconds: float) -> "Optimize
 
 
 def open_new(
-    path: Path, space: Path, check: "Callable[[Space | Pool], None] | None" = None
+    path: Path, space: Path, check: "Callable[[Space | Pool, Metrics], None] | None" = None
 ) -> "Optimizer":
     """Open a journal with the space of a file, or create it, unless the check refuses the space.
 
     Args:
         path: The journal.
         space: The space file.
-        check: Called with the space before anything is created.
+        check: Called with the space and what is measured before anything is created.
     """
-    from thomax.cli.settings import DEFAULTS  # here: looking at a journal needs no JAX
-    from thomax.cli.spacefile import read_space_file
+    from thomax.cli.spacefile import read_space_file  # here: looking at a journal needs no JAX
     from thomax.optimizer import Optimizer
 
     file = read_space_file(space)
     if check is not None:
-        check(file.space)
+        check(file.space, file.metrics)
     return Optimizer(
         file.space,
-        direction=file.settings.get("direction", DEFAULTS["direction"]),
+        **file.metrics.options(),
         seed=file.settings.get("seed"),
         initial=file.settings.get("initial"),
         journal=path,

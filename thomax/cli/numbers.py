@@ -10,6 +10,7 @@ import re
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 _SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")  # Python refuses to read whole numbers without end
 
 
@@ -42,6 +43,22 @@ def whole_in(text: str) -> int | None:
         return int(text)
     number = number_in(text)
     return int(number) if number is not None and number.is_integer() else None
+
+
+def repeated(text: str) -> list[str]:
+    """Return the parts of a text such as 0.71,0.74,0.69; none if it is no list.
+
+    0,5 is none: it may be a number with a decimal comma.
+
+    Args:
+        text: What was written.
+
+    Examples:
+        >>> repeated("0.71,0.74"), repeated("0,5"), repeated("0.5")
+        (['0.71', '0.74'], [], [])
+    """
+    parts = text.split(",")
+    return parts if len(parts) > 1 and not _DECIMAL_COMMA.fullmatch(text.strip()) else []
 
 
 def value_in(text: object, where: str, failures: str) -> float:

@@ -2,18 +2,19 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from thomax.cli.journals import read_search, space_of
-from thomax.cli.outcomes import json_rows
+from thomax.cli.outcome_files import json_rows
 from thomax.cli.points import RESERVED, Points
 from thomax.cli.sheets import Sheet, read_sheet, write_sheet
 from thomax.cli.summaries import param_cells
 from thomax.cli.tell import params_in
 from thomax.cli.texts import cell, say, table
 from thomax.prediction import NUMBERS, Prediction, predict
+from thomax.storage.metrics import Metrics
 from thomax.storage.trial import Trial
 from thomax.suggest import default_policy
 from thomax.support.types import Params
@@ -24,7 +25,8 @@ EXAMPLES = """examples:
   thomax predict search.jsonl --from new.csv --csv predicted.csv"""
 
 _ABOUT = """Print what the model expects at points: the mean and its deviation, the 5 and 95 %
-quantiles (low, high), and those of one more measurement, noise included."""
+quantiles (low, high), and those of one more measurement, noise included; of each metric, if the
+search has several."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,32 +63,60 @@ def _predict(options: argparse.Namespace) -> None:
     space = space_of(snapshot, options.journal, options.space)
     points = Points(space)
     if options.csv is not None:
-        _require_writable(options.csv, points)
+        _require_writable(options.csv, points, snapshot.metrics)
     if options.params is not None:
         params = [points.complete(points.canonical("--params", params_in(options.params)))]
     else:
         params = _read(options.file, points)
-    found = predict(
-        default_policy(space), space, replace(snapshot, searched=space).data(), params,
-        direction=snapshot.direction, seed=snapshot.seed,
-    )  # fmt: skip
-    _show(options, found, points.names)
+    searched, metrics = replace(snapshot, searched=space), snapshot.metrics
+    found = {
+        name: predict(
+            default_policy(space), space, searched.data(name), params,
+            direction=metrics.better(name), seed=snapshot.seed,
+            metric=None if metrics.is_plain else name,
+        )
+        for name in metrics.names
+    }  # fmt: skip
+    _show(options, [*_rows(params, found, metrics)], points.names)
 
 
-def _show(options: argparse.Namespace, found: Prediction, names: list[str]) -> None:
-    rows = [*zip(found.params, found.rows(), strict=True)]
+def _rows(
+    params: list[Params], found: Mapping[str, Prediction], metrics: Metrics
+) -> Iterator[tuple[Params, dict[str, dict[str, float]]]]:
+    """Yield each point with its predictions by metric; an objective without a name is ""."""
+    rows = {"" if metrics.is_plain else name: each.rows() for name, each in found.items()}
+    for i, point in enumerate(params):
+        yield point, {name: each[i] for name, each in rows.items()}
+
+
+def _show(
+    options: argparse.Namespace,
+    rows: list[tuple[Params, dict[str, dict[str, float]]]],
+    names: list[str],
+) -> None:
     if options.csv is not None:
-        cells = [[*(point.get(n, "") for n in names), *own.values()] for point, own in rows]
-        write_sheet(options.csv, [[*names, *NUMBERS], *cells], options.decimal_comma)
+        metrics = [*rows[0][1]] if rows else []
+        head = [f"{name}_{n}" if name else n for name in metrics for n in NUMBERS]
+        cells = [
+            [
+                *(point.get(n, "") for n in names),
+                *(v for own in found.values() for v in own.values()),
+            ]
+            for point, found in rows
+        ]
+        write_sheet(options.csv, [[*names, *head], *cells], options.decimal_comma)
         many = f"{len(rows)} point{'' if len(rows) == 1 else 's'}"
         say(f"wrote predictions of {many} to {options.csv}")
     elif options.json:
-        for point, own in rows:
-            print(json.dumps({"params": point, **own}))
+        for point, found in rows:
+            print(json.dumps({"params": point, **found.get("", {"metrics": found})}))
     elif rows:
         say(table([
-            param_cells(Trial(0, point), NUMBERS) | {n: cell(v) for n, v in own.items()}
-            for point, own in rows
+            ({"metric": cell(name)} if name else {})
+            | param_cells(Trial(0, point), ("metric", *NUMBERS))
+            | {n: cell(v) for n, v in own.items()}
+            for point, found in rows
+            for name, own in found.items()
         ]))  # fmt: skip
 
 
@@ -121,12 +151,13 @@ def _values(sheet: Sheet, where: str, row: Mapping[str, str], points: Points) ->
     }
 
 
-def _require_writable(path: Path, points: Points) -> None:
+def _require_writable(path: Path, points: Points, metrics: Metrics) -> None:
     if path.exists():
         raise ValueError(f"--csv needs a new file, got {path}, which exists: rename it.")
     if not path.parent.is_dir():
         raise ValueError(f"--csv needs a file in a folder that exists, got {path}.")
-    if taken := [name for name in NUMBERS if name in points.names]:
+    columns = [n if metrics.is_plain else f"{m}_{n}" for m in metrics.names for n in NUMBERS]
+    if taken := [name for name in columns if name in points.names]:
         raise ValueError(
             f"--csv needs the column {taken[0]!r} for itself, got a parameter of that name: "
             "use --json."

@@ -1,10 +1,11 @@
-"""`thomax run`: optimise any program that prints a number."""
+"""`thomax run`: optimise any program that prints a number, or several by name."""
 
 import argparse
 import json
 import shlex
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -14,13 +15,23 @@ from thomax.cli.points import Points
 from thomax.cli.program import Program, require_program
 from thomax.cli.settings import DEFAULTS, RULES, Settings, check_setting
 from thomax.cli.spacefile import SpaceFile, read_space_file
-from thomax.cli.summaries import Summary, counts_text, summary
+from thomax.cli.summaries import (
+    Summary,
+    counts_text,
+    shown_trials,
+    standing_lines,
+    summary,
+    trial_row,
+)
 from thomax.cli.supervision import supervise
-from thomax.cli.texts import cell, say
+from thomax.cli.texts import cell, say, table
 from thomax.cli.values import ValueRule
 from thomax.optimizer import Optimizer
+from thomax.storage.metrics import UNNAMED, Metrics
+from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial
 
+_MOST_ROWS = 10  # of the front that are printed
 TRIALS = 50  # if neither trials nor a time limit is given
 EXAMPLES = """examples:
   thomax run space.toml -- python train.py --epochs 3
@@ -71,7 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal", metavar="PATH", help="the file that keeps everything (default: SPACE.jsonl)"
     )
     parser.add_argument(
-        "--value", metavar="[FILE][:KEY]", help="where the value is (default: the last line)"
+        "--value",
+        metavar="[FILE][:KEY]",
+        help="where the value is (default: the last line; of several metrics a JSON object, or "
+        "lines such as yield=0.81)",
     )
     parser.add_argument(
         "--as", choices=["flags", "env"], help="how the program gets its params (default: flags)"
@@ -89,7 +103,10 @@ def run(options: argparse.Namespace) -> int:
     """
     file = read_space_file(options.space)
     settings = _settings(options, file)
-    rule = ValueRule.parse(settings["value"]) if "value" in settings else ValueRule()
+    metrics = _metrics(options, file)
+    rule = ValueRule(metrics=metrics)
+    if "value" in settings:
+        rule = ValueRule.parse(settings["value"], metrics)
     rule.check_jobs(settings["jobs"])
     names = tuple(Points(file.space).names)
     require_program(options.program)
@@ -99,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
     evaluation = Evaluation(program, rule, logs, settings.get("timeout"))
     with Optimizer(
         file.space,
-        direction=settings["direction"],
+        **metrics.options(),
         seed=settings.get("seed"),
         initial=settings.get("initial"),
         journal=journal,
@@ -113,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
     found: Ending = {"stopped": stopped, **summary(journal, snapshot), "command": command}
     code, why = _ending(found, trials, failure)
     with suppress(BrokenPipeError):  # whoever reads may be gone: how it ended stays the same
-        say(json.dumps(found) if options.json else _text(found, trials, logs))
+        say(json.dumps(found) if options.json else _text(found, snapshot, logs))
         if why:
             say(f"thomax: {why}", file=sys.stderr)
     return code
@@ -139,6 +156,18 @@ def _settings(options: argparse.Namespace, file: SpaceFile) -> Settings:
     return found
 
 
+def _metrics(options: argparse.Namespace, file: SpaceFile) -> Metrics:
+    """Return what is measured: a flag overrules the direction of an objective without a name."""
+    if options.direction is None:
+        return file.metrics
+    if file.metrics.is_named:
+        raise ValueError(
+            f"--{options.direction} is for one objective without a name: the table [objectives] "
+            f"of {file.path} has a direction for each."
+        )
+    return replace(file.metrics, objectives={UNNAMED: options.direction})
+
+
 def _ending(found: Ending, trials: list[Trial], failure: str) -> tuple[int, str]:
     """Return the exit code and what it is about."""
     counts = found["counts"]
@@ -153,7 +182,7 @@ def _ending(found: Ending, trials: list[Trial], failure: str) -> tuple[int, str]
             "the same command again, which evaluates them first (--give-up 0 goes on whatever "
             f"fails). The last failure: {failure}"
         )
-    if found["best"] is None:
+    if not counts["complete"]:
         reason = f"; the last failure: {failed[-1]}" if failed else ""
         return 1, f"no trial was successful{reason}"
     return 0, ""
@@ -165,17 +194,26 @@ _WHY = {
 }
 
 
-def _text(found: Ending, trials: list[Trial], logs: Path) -> str:
+def _text(found: Ending, snapshot: Snapshot, logs: Path) -> str:
     why = _WHY.get(found["stopped"])
     lines = [f"{found['journal']}: {counts_text(found['counts'])}" + (f"; {why}" if why else "")]
-    if failed := [t for t in trials if t.state == "failed"]:
+    if failed := snapshot.failed:
         reason = (failed[-1].error or "").partition("\n")[0]
         lines.append(f"last failure: {reason} (see {logs / f'{failed[-1].number}.err'})")
-    if best := found["best"]:
+    if not snapshot.metrics.is_one:
+        lines += [*standing_lines(snapshot), *_rows(snapshot)]
+    elif best := found["best"]:
         lines.append(
-            f"best value {best['value']:.6g} ({found['direction']}), trial {best['number']}:"
+            f"best value {best['value']:.6g} ({snapshot.metrics}), trial {best['number']}:"
         )
         lines += [f"  {name} = {cell(value)}" for name, value in best["params"].items()]
+    if found["command"]:
         lines.append(f"again: {found['command']}")
     lines.append(f"next: thomax report {shlex.quote(str(found['journal']))}")
     return "\n".join(lines)
+
+
+def _rows(snapshot: Snapshot) -> list[str]:
+    """Return the best trials as lines of a table."""
+    chosen = shown_trials(snapshot, 1 if snapshot.best else _MOST_ROWS)
+    return table([trial_row(trial, snapshot) for trial in chosen]).split("\n") if chosen else []

@@ -8,9 +8,15 @@ from pathlib import Path
 
 from thomax.cli.journals import read_search
 from thomax.cli.numbers import whole_flag
-from thomax.cli.summaries import Summary, counts_text, summary, trial_row
+from thomax.cli.summaries import (
+    counts_text,
+    shown_trials,
+    standing_lines,
+    summary,
+    trial_row,
+)
 from thomax.cli.texts import cell, say, table
-from thomax.storage.snapshot import Change
+from thomax.storage.snapshot import Change, Snapshot
 from thomax.storage.trial import Correction, Trial, outcome_words
 from thomax.support.types import Params
 
@@ -26,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: The parser of the command.
     """
-    parser.description, parser.epilog = "List the best trials of a search.", EXAMPLES
+    parser.description = (
+        "List the best trials of a search; of several objectives the front, the trials that no "
+        "other one beats."
+    )
+    parser.epilog = EXAMPLES
     parser.add_argument("journal", type=Path, metavar="JOURNAL")
     parser.add_argument(
         "--top",
@@ -57,18 +67,18 @@ def show(options: argparse.Namespace) -> None:
     if options.history:
         _print_changes(options, snapshot.changes)
         return
-    chosen = snapshot.trials if options.all else snapshot.ranked[: options.top]
-    found = summary(options.journal, snapshot)
+    chosen = snapshot.trials if options.all else shown_trials(snapshot, options.top)
     if options.json:
+        found = summary(options.journal, snapshot)
         say(json.dumps({**found, "trials": [asdict(trial) for trial in chosen]}))
     else:
-        _print(found, chosen, hidden=len(snapshot.trials) - len(chosen))
+        _print(options.journal, snapshot, chosen)
 
 
 def _print_changes(options: argparse.Namespace, changes: list[Change]) -> None:
     if options.json:
         listed = [
-            {"number": number, "before": asdict(before), "after": _outcome(after)}
+            {"number": number, "before": _filled(before), "after": _outcome(after)}
             for number, before, after in changes
         ]
         say(json.dumps({"journal": str(options.journal), "changes": listed}))
@@ -85,15 +95,24 @@ def _change_row(change: Change) -> dict[str, str]:
     return {**row, "why": cell(before.why or "")}
 
 
+def _filled(before: Correction) -> Params:
+    """Return what a trial was; what only several metrics or measurements have, if it is there."""
+    found = asdict(before)
+    empty = [name for name in ("values", "replicates", "noise_std") if not found[name]]
+    return {name: value for name, value in found.items() if name not in empty}
+
+
 def _outcome(outcome: Correction | Trial) -> Params:
-    return {"state": outcome.state, "value": outcome.value, "error": outcome.error}
+    values = {"values": outcome.values} if outcome.values else {}
+    return {"state": outcome.state, "value": outcome.value, "error": outcome.error, **values}
 
 
-def _print(found: Summary, chosen: list[Trial], hidden: int) -> None:
-    say(f"{found['journal']}: {counts_text(found['counts'])}, {found['direction']}")
-    if found["best"]:
-        print(f"best: {found['best']['value']:.6g} (trial {found['best']['number']})")
+def _print(journal: Path, snapshot: Snapshot, chosen: list[Trial]) -> None:
+    counts = counts_text(summary(journal, snapshot)["counts"])
+    say(f"{journal}: {counts}, {snapshot.metrics}")
+    for line in standing_lines(snapshot):
+        say(line)
     if chosen:
-        say(f"\n{table([trial_row(trial) for trial in chosen])}")
-    if hidden:
-        say(f"({hidden} more: thomax show {shlex.quote(str(found['journal']))} --all)")
+        say(f"\n{table([trial_row(trial, snapshot) for trial in chosen])}")
+    if hidden := len(snapshot.trials) - len(chosen):
+        say(f"({hidden} more: thomax show {shlex.quote(str(journal))} --all)")

@@ -8,7 +8,15 @@ lr = {type = "float", low = 1e-5, high = 1e-1, log = true}
 act = {type = "categorical", choices = ["relu", "tanh"]}
 slope = {type = "float", low = 0, high = 1, when = {act = "relu"}}
 
-In place of [parameters], a table [pool] with file = "candidates.csv" lists the points.
+In place of [parameters], a table [pool] with file = "candidates.csv" lists the points. In place
+of a direction, tables name what is measured:
+
+[objectives]
+yield = "maximize"
+cost = "minimize"
+
+[limits]
+impurity = "<= 0.02"
 """
 
 import tomllib
@@ -17,10 +25,12 @@ from pathlib import Path
 from typing import cast
 
 from thomax.cli.candidates import read_pool
-from thomax.cli.settings import RULES, Settings, check_setting
+from thomax.cli.settings import DEFAULTS, RULES, Settings, check_setting
 from thomax.space.parameters import PARAMETER_TYPES, Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.storage.metrics import Metrics
+from thomax.storage.trial import Direction
 from thomax.support.spelling import nearest
 
 TYPES = {name.lower(): kind for name, kind in PARAMETER_TYPES.items()}
@@ -34,11 +44,13 @@ class SpaceFile:
         path: The file.
         space: What is searched.
         settings: The settings that stand in the file.
+        metrics: The objectives and limits.
     """
 
     path: Path
     space: Space | Pool
     settings: Settings
+    metrics: Metrics
 
 
 def read_space_file(path: Path) -> SpaceFile:
@@ -49,6 +61,7 @@ def read_space_file(path: Path) -> SpaceFile:
     """
     content = _parsed(path)
     tables, pool = content.pop("parameters", None), content.pop("pool", None)
+    objectives, limits = content.pop("objectives", None), content.pop("limits", None)
     if pool is not None and tables is not None:
         raise ValueError(f"{path} needs either [parameters] or [pool], got both.")
     parameters = tables if isinstance(tables, dict) else {}
@@ -59,12 +72,36 @@ def read_space_file(path: Path) -> SpaceFile:
         )
     for key, value in content.items():
         if key not in RULES:
-            raise ValueError(f"{path}: the key {key!r} is unknown: {nearest(key, RULES)}")
+            known = [*RULES, "objectives", "limits"] if isinstance(value, dict) else RULES
+            raise ValueError(f"{path}: the key {key!r} is unknown: {nearest(key, known)}")
         check_setting(f"{path}: {key}", key, value)
     settings = cast(Settings, content)  # each was checked
+    if objectives is not None and "direction" in settings:
+        raise ValueError(
+            f"{path} needs either [objectives] or a direction, got both: the objectives have a "
+            "direction each."
+        )
+    metrics = _metrics(path, objectives, limits, settings.get("direction", DEFAULTS["direction"]))
     if pool is not None:
-        return SpaceFile(path, read_pool(f"{path}: [pool]", path.parent, pool), settings)
-    return SpaceFile(path, _space(path, parameters), settings)
+        found = read_pool(f"{path}: [pool]", path.parent, pool)
+        return SpaceFile(path, found, settings, metrics)
+    return SpaceFile(path, _space(path, parameters), settings, metrics)
+
+
+def _metrics(path: Path, objectives: object, limits: object, direction: Direction) -> Metrics:
+    for name, table in (("objectives", objectives), ("limits", limits)):
+        if table is not None and not isinstance(table, dict):
+            raise ValueError(f"{path} needs a table [{name}], got {table!r}.")
+    try:
+        return Metrics.of(
+            cast("dict[str, Direction] | None", objectives),
+            cast("dict[str, str] | None", limits),
+            direction,
+            who=str(path),
+        )
+    except (ValueError, TypeError) as error:
+        known = str(error).startswith(str(path))
+        raise ValueError(str(error) if known else f"{path}: {error}") from None
 
 
 def _space(path: Path, tables: dict[str, object]) -> Space:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from thomax.cli.journals import add_shared, open_again, open_new, opened_in_turn
 from thomax.cli.numbers import whole_flag
-from thomax.cli.points import RESERVED, Points
+from thomax.cli.points import Points
 from thomax.cli.sheets import write_sheet
 from thomax.cli.summaries import param_cells
 from thomax.cli.texts import say, table
 from thomax.optimizer import Optimizer
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.storage.metrics import Metrics
 from thomax.storage.trial import Trial
 
 EXAMPLES = """examples:
@@ -62,13 +63,13 @@ def _suggest(options: argparse.Namespace) -> None:
     with opened_in_turn(lambda: _opened(options), options.wait) as optimizer:
         points = Points(optimizer.space)
         columns, given = points.names, points.given("--given", options.given)
-        _require_writable(options.csv, optimizer.space)
+        _require_writable(options.csv, optimizer.space, optimizer.metrics)
         trials = optimizer.ask(options.n, given=given)
     if len(trials) < options.n:
         where = " with what is given" if given else " of the space"
         say(f"thomax: every point{where} has been proposed", file=sys.stderr)
     if options.csv is not None and trials:
-        _write(options, columns, trials)
+        _write(options, columns, trials, optimizer.metrics.names)
     elif options.json:
         for trial in trials:
             print(json.dumps({"number": trial.number, "params": trial.params}))
@@ -87,7 +88,7 @@ def _opened(options: argparse.Namespace) -> Optimizer:
     return open_new(journal, space, check=partial(_require_writable, options.csv))
 
 
-def _require_writable(path: Path | None, space: Space | Pool) -> None:
+def _require_writable(path: Path | None, space: Space | Pool, metrics: Metrics) -> None:
     """Refuse before anything is proposed, or a journal made, what cannot be written."""
     if path is None:
         return
@@ -96,17 +97,22 @@ def _require_writable(path: Path | None, space: Space | Pool) -> None:
         raise ValueError(f"--csv needs a new file, got {path}, which may hold values: rename it.")
     if not path.parent.is_dir():
         raise ValueError(f"--csv needs a file in a folder that exists, got {path}.")
-    if taken := [name for name in RESERVED if name in columns]:
+    if taken := [name for name in ("number", *metrics.names, "error") if name in columns]:
         raise ValueError(
             f"--csv needs the column {taken[0]!r} for itself, got a parameter of that name: "
             "rename the parameter, or use --json."
         )
 
 
-def _write(options: argparse.Namespace, columns: list[str], trials: list[Trial]) -> None:
-    rows = [[t.number, *[t.params.get(name, "") for name in columns], ""] for t in trials]
+def _write(
+    options: argparse.Namespace, columns: list[str], trials: list[Trial], measured: list[str]
+) -> None:
+    rows = [
+        [t.number, *[t.params.get(name, "") for name in columns], *[""] * len(measured)]
+        for t in trials
+    ]
     try:
-        write_sheet(options.csv, [["number", *columns, "value"], *rows], options.decimal_comma)
+        write_sheet(options.csv, [["number", *columns, *measured], *rows], options.decimal_comma)
     except OSError as error:
         numbers = ", ".join(str(t.number) for t in trials)
         raise OSError(
@@ -115,4 +121,5 @@ def _write(options: argparse.Namespace, columns: list[str], trials: list[Trial])
         ) from error
     again = shlex.join(["thomax", "tell", str(options.journal), "--from", str(options.csv)])
     many = f"{len(trials)} point{'' if len(trials) == 1 else 's'}"
-    say(f"wrote {many} to {options.csv}: fill in the column value, then {again}")
+    what = f"column{'' if len(measured) == 1 else 's'} {' and '.join(measured)}"
+    say(f"wrote {many} to {options.csv}: fill in the {what}, then {again}")

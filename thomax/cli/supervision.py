@@ -10,7 +10,7 @@ from thomax.optimizer import Optimizer
 from thomax.running.giving_up import GivenUpError
 from thomax.running.loop import run, show_on_stderr
 from thomax.running.workers import own_trial
-from thomax.storage.outcomes import Failure
+from thomax.storage.outcomes import Failure, Value
 from thomax.storage.trial import Trial
 
 
@@ -30,7 +30,7 @@ def supervise(
     jobs = settings["jobs"]
     stopped = threading.Event()
 
-    def evaluate(trial: Trial) -> float:
+    def evaluate(trial: Trial) -> Value:
         value = evaluation(trial)
         if stopped.is_set():  # what an ended program prints is no value
             raise Failure("the run was stopped before the program ended by itself")

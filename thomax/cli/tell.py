@@ -1,13 +1,17 @@
 """`thomax tell`: record what came of a point."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thomax.cli.journals import add_shared, open_again, opened_in_turn
-from thomax.cli.numbers import take_negative_numbers, value_in, whole_in
+from thomax.cli.journals import add_shared, metrics_of, open_again, opened_in_turn
+from thomax.cli.measured import measured_in, named_values, noise_std_in
+from thomax.cli.numbers import take_negative_numbers, whole_in
 from thomax.cli.texts import json_object, say
 from thomax.storage.locks import waiting
+from thomax.storage.metrics import Metrics
+from thomax.storage.outcomes import NoiseStd, Value
 from thomax.storage.telling import tell_pending
 from thomax.support.types import Params
 
@@ -20,10 +24,10 @@ EXAMPLES = """examples:
   thomax tell search.jsonl 3 0.93
   thomax tell search.jsonl 4 --failed "out of memory"
   thomax tell search.jsonl 5 0.88 --note "stirrer slow"
+  thomax tell search.jsonl 6 0.71,0.74,0.69
+  thomax tell search.jsonl 7 yield=0.81 cost=3.2 --noise-std yield=0.02
   thomax tell search.jsonl --params '{"lr": 0.01, "act": "relu"}' 0.87
   thomax tell search.jsonl --from results.csv"""
-
-_FAILURES = "give --failed REASON"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "outcome",
         nargs="*",
         metavar="NUMBER VALUE",
-        help="a trial and its value; nan is a failure",
+        help="a trial and its value, or NAME=VALUE for each metric; nan is a failure, "
+        "0.71,0.74,0.69 are repeated measurements",
     )
     parser.add_argument(
         "--failed",
@@ -49,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REASON",
         help="record a failure instead of a value",
     )
+    add_noise_std(parser)
     parser.add_argument("--note", metavar="TEXT", help="a remark to keep with the result")
     parser.add_argument(
         "--params",
@@ -77,6 +83,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(act=_tell)
 
 
+def add_noise_std(parser: argparse.ArgumentParser) -> None:
+    """Add the option --noise-std.
+
+    Args:
+        parser: The parser of a command that takes values.
+    """
+    parser.add_argument(
+        "--noise-std", action="append", default=[], metavar="STD",
+        help="the known standard deviation of one measurement, NAME=STD for that of a metric "
+        "(once for each)",
+    )  # fmt: skip
+
+
 def _tell(options: argparse.Namespace) -> None:
     if _is_told_at_once(options):
         say(f"recorded trial {_number(options.outcome[0])} in {options.journal}")
@@ -85,7 +104,7 @@ def _tell(options: argparse.Namespace) -> None:
 
     opened = opened_in_turn(lambda: open_again(options.journal, options.space), options.wait)
     with opened as optimizer:
-        outcomes = _outcomes(options, optimizer.space)
+        outcomes = _outcomes(options, optimizer.space, optimizer.metrics)
         told = tell_outcomes(
             optimizer,
             outcomes.found,
@@ -99,13 +118,26 @@ def _tell(options: argparse.Namespace) -> None:
 def _is_told_at_once(options: argparse.Namespace) -> bool:
     """Tell a pending trial of a long journal without reading all of it, if that is possible."""
     others = [options.params, options.file, options.space, options.as_run, options.allow_repeats]
-    if any(others) or len(options.outcome) != 1 + (options.failed is None):
+    is_one = options.outcome and bool(options.outcome[1:]) is (options.failed is None)
+    if any(others) or not is_one:
         return False
-    trial, *values = options.outcome
-    number = _number(trial)
-    value = value_in(values[0], "tell", _FAILURES) if values else None
+    trial, *words = options.outcome
+    number, metrics = _number(trial), metrics_of(options.journal)
+    value, noise_std = _measured(options, words, metrics)
     with waiting(options.wait):
-        return tell_pending(options.journal, number, value, options.failed, options.note)
+        return tell_pending(
+            options.journal, number, value, options.failed, options.note, noise_std
+        )
+
+
+def _measured(
+    options: argparse.Namespace, words: Sequence[str], metrics: Metrics
+) -> tuple[Value, NoiseStd]:
+    noise_std = noise_std_in(options.noise_std, metrics, "tell")
+    if bool(words) is (options.failed is not None):
+        example = "VALUE" if metrics.is_plain else named_values(metrics.names)
+        raise ValueError(f"tell needs one {example}, or --failed without a VALUE, got {[*words]}.")
+    return (measured_in(words, metrics, "tell") if words else None), noise_std
 
 
 def _words(told: "Told", blank: int, journal: Path) -> str:
@@ -119,13 +151,16 @@ def _words(told: "Told", blank: int, journal: Path) -> str:
         parts.append(f"{rows} a result that was corrected or retracted since, which stays so")
     if told.other_notes:
         parts.append(f"the notes of {told.other_notes} stay as they were recorded")
+    if told.other_noise:
+        parts.append(f"the noise_std of {told.other_noise} stays as it was recorded")
     if blank:
         parts.append(f"skipped {blank} row{'' if blank == 1 else 's'} without a value")
     return "; ".join(parts)
 
 
-def _outcomes(options: argparse.Namespace, space: "Space | Pool") -> "Outcomes":
-    from thomax.cli.outcomes import Outcome, Outcomes, read_outcomes
+def _outcomes(options: argparse.Namespace, space: "Space | Pool", metrics: Metrics) -> "Outcomes":
+    from thomax.cli.outcome_files import read_outcomes
+    from thomax.cli.outcomes import Outcome, Outcomes
 
     given = [options.outcome, options.params, options.file]
     if sum(bool(way) for way in given) != 1:
@@ -135,17 +170,18 @@ def _outcomes(options: argparse.Namespace, space: "Space | Pool") -> "Outcomes":
             raise ValueError("--from takes no --failed: the file has errors in it.")
         if options.note is not None:
             raise ValueError("--from takes no --note: write notes in a column `note` of the file.")
-        return read_outcomes(options.file, space)
+        if options.noise_std:
+            raise ValueError("--from takes no --noise-std: the file has columns for it.")
+        return read_outcomes(options.file, space, metrics)
     if options.as_run or options.allow_repeats:
         raise ValueError("--as-run and --allow-repeats need --from FILE.")
-    trial, *values = options.params or options.outcome
-    if len(values) != (options.failed is None):
-        raise ValueError(f"tell needs one VALUE, or --failed without a VALUE, got {values}.")
-    value = value_in(values[0], "tell", _FAILURES) if values else None
+    trial, *words = options.params or options.outcome
+    value, noise_std = _measured(options, words, metrics)
+    said = {"note": options.note, "noise_std": noise_std}
     if options.params:
-        point = Outcome("tell", None, value, options.failed, params_in(trial), note=options.note)
-        return Outcomes([point])
-    return Outcomes([Outcome("tell", _number(trial), value, options.failed, note=options.note)])
+        point = params_in(trial)
+        return Outcomes([Outcome("tell", None, value, options.failed, point, **said)])
+    return Outcomes([Outcome("tell", _number(trial), value, options.failed, **said)])
 
 
 def _number(text: str) -> int:

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from thomax.report.belief import Belief, belief_of, model_note
 from thomax.report.candidates import Candidates, candidates_of, pictures_of
 from thomax.report.diagnostics import Diagnostics, diagnose
 from thomax.report.importance import Importance, importance_of
+from thomax.report.metrics import metric_snapshot, preferred_trials
 from thomax.report.slices import Pair, Slice, cuts_of
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -34,7 +36,7 @@ class Content:
         snapshot: The search.
         written: When the report was made.
         counts: How many trials are in each state.
-        best: The trial with the best observed value.
+        best: The trial with the best observed value, of those that keep all limits.
         recommended: The trial that `Optimizer.recommend` returns.
         beliefs: Posterior mean and standard deviation by the number of a complete trial.
         note: Which model is shown, where it is not the search's own.
@@ -46,6 +48,7 @@ class Content:
         pictures: Images of the best candidates, as data URIs.
         reasons: Why trials failed, with counts, the most frequent first.
         diagnostics: How well draws were trained, and facts about the run.
+        parts: Where there are several metrics what the model says of each, by its name.
     """
 
     snapshot: Snapshot
@@ -63,6 +66,12 @@ class Content:
     pictures: list[str]
     reasons: list[tuple[str, int]]
     diagnostics: Diagnostics
+    parts: dict[str, "Content"] = field(default_factory=dict)
+
+    @property
+    def models(self) -> "dict[str, Content]":
+        """What the model says of each metric; of one objective alone without a name."""
+        return self.parts or {"": self}
 
 
 def gather(snapshot: Snapshot) -> Content:
@@ -71,9 +80,40 @@ def gather(snapshot: Snapshot) -> Content:
     Args:
         snapshot: The search.
     """
+    diagnostics = diagnose(snapshot)
+    if snapshot.metrics.is_one:
+        return _of_one(snapshot, _preferred(snapshot), diagnostics)
+    preferred = preferred_trials(snapshot)
+    nothing = Diagnostics([], {})
+    parts = {
+        name: _of_one(metric_snapshot(snapshot, name), preferred, nothing)
+        for name in snapshot.metrics.names
+    }
+    only = snapshot.metrics.only
+    beliefs = {} if only is None else parts[only].beliefs
+    is_modelled = bool(beliefs) if only else any(part.beliefs for part in parts.values())
+    return Content(
+        **_facts(snapshot, preferred if is_modelled and snapshot.ranked else []),
+        beliefs=beliefs,
+        importance=None,
+        slices=[],
+        pairs=[],
+        candidates=None,
+        diagnostics=diagnostics,
+        parts=parts,
+    )
+
+
+def _of_one(snapshot: Snapshot, preferred: list[Trial], diagnostics: Diagnostics) -> Content:
+    """Return what there is to say of one metric.
+
+    Args:
+        snapshot: The search for this metric.
+        preferred: The trials that slices go through, the best first.
+        diagnostics: How draws are doing.
+    """
     belief = belief_of(snapshot)
     beliefs = _at_trials(snapshot, belief)
-    preferred = _preferred(snapshot)
     importance, candidates = None, None
     slices: list[Slice] = []
     pairs: list[Pair] = []
@@ -84,25 +124,43 @@ def gather(snapshot: Snapshot) -> Content:
     if belief is not None and isinstance(snapshot.space, Pool):
         rng = stream(make_key(snapshot.seed), Stream.REPORT_CANDIDATES)
         candidates = candidates_of(snapshot, snapshot.space, belief, rng)
-    best = snapshot.ranked
-    images = snapshot.space if isinstance(snapshot.space, Pool) else None
     return Content(
-        snapshot=snapshot,
-        written=datetime.now().astimezone(),
-        counts=dict(Counter(t.state for t in snapshot.trials)),
-        best=best[0] if best else None,
-        recommended=preferred[0] if beliefs else None,
+        **_facts(snapshot, preferred if beliefs else []),
         beliefs=beliefs,
-        note=model_note(snapshot),
-        axes=_axes(snapshot),
         importance=importance,
         slices=slices,
         pairs=pairs,
         candidates=candidates,
-        pictures=[] if images is None else pictures_of(images, best[:MOST_PICTURES]),
-        reasons=grouped_reasons([reason_of(t) for t in snapshot.failed]),
-        diagnostics=diagnose(snapshot),
+        diagnostics=diagnostics,
     )
+
+
+class _Facts(TypedDict):
+    snapshot: Snapshot
+    written: datetime
+    counts: dict[str, int]
+    best: Trial | None
+    recommended: Trial | None
+    note: str
+    axes: dict[str, Axis]
+    pictures: list[str]
+    reasons: list[tuple[str, int]]
+
+
+def _facts(snapshot: Snapshot, preferred: list[Trial]) -> _Facts:
+    """Return what does not come from draws of the model."""
+    images = snapshot.space if isinstance(snapshot.space, Pool) else None
+    return {
+        "snapshot": snapshot,
+        "written": datetime.now().astimezone(),
+        "counts": dict(Counter(t.state for t in snapshot.trials)),
+        "best": snapshot.best,
+        "recommended": preferred[0] if preferred else None,
+        "note": model_note(snapshot),
+        "axes": _axes(snapshot),
+        "pictures": [] if images is None else pictures_of(images, snapshot.ranked[:MOST_PICTURES]),
+        "reasons": grouped_reasons([reason_of(t) for t in snapshot.failed]),
+    }
 
 
 def _preferred(snapshot: Snapshot) -> list[Trial]:
@@ -150,13 +208,22 @@ def grouped_reasons(reasons: Sequence[str]) -> list[tuple[str, int]]:
     return sorted(counted, key=lambda c: -c[1])
 
 
-def best_so_far(snapshot: Snapshot) -> list[tuple[int, float]]:
-    """Return the best value up to each complete trial.
+def valued(snapshot: Snapshot) -> list[Trial]:
+    """Return the complete trials that have a value of the one objective.
 
     Args:
         snapshot: The search.
     """
-    trials = sorted(snapshot.complete, key=lambda t: t.number)
+    return [t for t in snapshot.complete if t.value is not None]
+
+
+def best_so_far(snapshot: Snapshot) -> list[tuple[int, float]]:
+    """Return the best value up to each trial that keeps all limits.
+
+    Args:
+        snapshot: The search.
+    """
+    trials = sorted(snapshot.ranked, key=lambda t: t.number)
     best = np.maximum.accumulate([snapshot.sign * value_of(t) for t in trials])
     return [(t.number, snapshot.sign * float(b)) for t, b in zip(trials, best, strict=True)]
 

@@ -11,9 +11,11 @@ import numpy as np
 from thomax.keys import make_keys
 from thomax.model.data import Data
 from thomax.model.draws import NeuralDraw
+from thomax.model.metric_data import MetricData
 from thomax.model.prior import Prior, UnitCube
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTS, STOBNTSLinear
+from thomax.report.metrics import observed
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.snapshot import Snapshot
@@ -65,8 +67,10 @@ def diagnose(snapshot: Snapshot) -> Diagnostics:
         name = "policy (assumed)" if snapshot.policy is None else "policy"
         facts |= {name: repr(policy), **_prior_facts(policy, data.successes())}
         told = f"with {len(snapshot.complete)} values told"
-        facts["one draw"] = f"{draw_seconds:.3f} s {told}"
-        ask = _ask_seconds(snapshot, snapshot.space, policy, data)
+        of = "" if snapshot.metrics.is_one else f" of {snapshot.metrics.names[0]}"
+        facts["one draw"] = f"{draw_seconds:.3f} s {told}{of}"
+        seen = data if snapshot.metrics.is_one else observed(snapshot)[1]
+        ask = _ask_seconds(snapshot, snapshot.space, policy, seen)
         facts["one suggestion"] = f"{ask:.3f} s {told}"
     packages = ("thomax", "jax", "numpy", "scipy", "plotly")
     facts["versions"] = ", ".join(
@@ -111,7 +115,9 @@ def _new_draws(snapshot: Snapshot, policy: Policy, data: Data) -> tuple[float, l
     return statistics.median(seconds), certificates  # the first one may have compiled
 
 
-def _ask_seconds(snapshot: Snapshot, space: Space | Pool, policy: Policy, data: Data) -> float:
+def _ask_seconds(
+    snapshot: Snapshot, space: Space | Pool, policy: Policy, data: Data | MetricData
+) -> float:
     exclude = [t.params for t in snapshot.taken]
     seconds = []
     for _ in range(2):  # the first one may compile

@@ -4,20 +4,24 @@ Only drawn as SVG: plotly's own parallel coordinates need WebGL and compile code
 which the page's security policy forbids.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from thomax.report.axes import Axis
-from thomax.report.content import Content, best_so_far
+from thomax.report.content import Content, best_so_far, valued
+from thomax.report.metrics import standard_error
 from thomax.report.text import brief, hover, label, number
+from thomax.storage.front import is_feasible
 from thomax.storage.trial import Trial, value_of
 
 Figure = dict[str, Any]  # what plotly draws: nested dicts and lists of JSON
 Stops = list[tuple[float, tuple[int, int, int]]]
 
 BLUE, ORANGE, RED = "#3b82f6", "#f59e0b", "#e11d48"
+OUTSIDE: Figure = {"color": "rgb(128,128,128)", "symbol": "circle-open", "size": 7}
 GRID = "rgba(128,128,128,0.22)"
 _SHADE = "rgba(128,128,128,0.10)"
 _COLOURS: Stops = [(0.0, (148, 163, 184)), (0.6, (59, 130, 246)), (1.0, (225, 29, 72))]
@@ -63,15 +67,13 @@ def convergence(content: Content) -> Figure:
     """
     snapshot = content.snapshot
     steps = best_so_far(snapshot)
-    dots = {
-        "x": [t.number for t in snapshot.complete],
-        "y": plain([value_of(t) for t in snapshot.complete]),
-        "mode": "markers",
-        "name": "observed",
-        "marker": {"color": BLUE, "size": 7, "opacity": 0.85},
-        "hoverinfo": "text",
-        "hovertext": [hover(t) for t in snapshot.complete],
-    }
+    kept = [t for t in valued(snapshot) if is_feasible(t, snapshot.metrics)]
+    broken = [t for t in valued(snapshot) if not is_feasible(t, snapshot.metrics)]
+    name = snapshot.metrics.names[0]
+    dots = [
+        _dots(kept, name, "observed", {"color": BLUE, "size": 7, "opacity": 0.85}),
+        *([_dots(broken, name, "outside a limit", OUTSIDE)] if broken else []),
+    ]
     line = {
         "x": [n for n, _ in steps],
         "y": plain([v for _, v in steps]),
@@ -84,12 +86,12 @@ def convergence(content: Content) -> Figure:
         "data": [
             *_belief_bars(content),
             line,
-            dots,
-            *_failures(snapshot.failed, 0.03 if snapshot.sign > 0 else 0.97),
+            *dots,
+            *failures(snapshot.failed, 0.03 if snapshot.sign > 0 else 0.97),
         ],
         "layout": layout(
             xaxis={"title": {"text": "trial"}, "rangemode": "tozero"},
-            yaxis={"title": {"text": "value", "standoff": 10}},
+            yaxis={"title": {"text": label(name), "standoff": 10}},
             yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
             showlegend=True,
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
@@ -99,8 +101,35 @@ def convergence(content: Content) -> Figure:
     }
 
 
+def error_bars(trials: Sequence[Trial], name: str, color: str = BLUE) -> Figure:
+    """Return the standard errors of values as a part of a trace; nothing where none is known.
+
+    Args:
+        trials: The trials of the trace.
+        name: The metric.
+        color: That of the dots.
+    """
+    errors = [standard_error(t, name) for t in trials]
+    if all(error is None for error in errors):
+        return {}
+    return {"error_y": {"array": plain([e or 0.0 for e in errors]), "color": color, "width": 3}}
+
+
+def _dots(trials: list[Trial], name: str, title: str, marker: Figure) -> Figure:
+    return {
+        "x": [t.number for t in trials],
+        "y": plain([value_of(t) for t in trials]),
+        "mode": "markers",
+        "name": title,
+        "marker": marker,
+        "hoverinfo": "text",
+        "hovertext": [hover(t) for t in trials],
+        **error_bars(trials, name, marker["color"]),
+    }
+
+
 def _belief_bars(content: Content) -> list[Figure]:
-    trials = content.snapshot.complete if content.beliefs else []
+    trials = [t for t in valued(content.snapshot) if t.number in content.beliefs]
     if not trials:
         return []
     means, stds = np.array([content.beliefs[t.number] for t in trials]).T
@@ -123,7 +152,13 @@ def _belief_bars(content: Content) -> list[Figure]:
     ]
 
 
-def _failures(failed: list[Trial], height: float) -> list[Figure]:
+def failures(failed: list[Trial], height: float) -> list[Figure]:
+    """Draw failed trials as crosses at a height of the second axis, which goes from 0 to 1.
+
+    Args:
+        failed: The failed trials.
+        height: Where they are.
+    """
     if not failed:
         return []
     return [
@@ -164,7 +199,9 @@ def convergence_views(content: Content) -> dict[str, Figure]:
     Args:
         content: What the report says.
     """
-    values = np.array([value_of(t) for t in content.snapshot.complete])
+    if content.snapshot.metrics.only is None:
+        return {}
+    values = np.array([value_of(t) for t in valued(content.snapshot)])
     if len(values) < 4:
         return {}
     views: dict[str, Figure] = {"all values": {"yaxis.type": "linear", "yaxis.autorange": True}}
@@ -188,23 +225,13 @@ def parallel(content: Content) -> Figure:
         content: What the report says.
     """
     axes = [*content.axes.values()]
-    trials = content.snapshot.ranked[:_MOST_LINES][::-1]
-    low, high = colour_range(content)
-    span = high / 2 - low / 2  # halves: values may be as far apart as floats reach
-    shares = np.clip([(value_of(t) / 2 - low / 2) / (span or 1.0) for t in trials], 0, 1)
-    lines = [_line(t, axes, float(share)) for t, share in zip(trials, shares, strict=True)]
-    bar = {
-        "x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip",
-        "marker": {
-            "color": [low], "cmin": min(low, high), "cmax": max(low, high), "showscale": True,
-            "colorscale": [[s, colour_at(s)] for s, _ in _COLOURS], "reversescale": high < low,
-            "colorbar": {"thickness": 10, "outlinewidth": 0, "len": 0.9, "title": {"text": ""}},
-        },
-    }  # fmt: skip
+    trials = _drawn(content)[::-1]
+    shares, bar = _shares(content, trials)
+    lines = [_line(t, axes, share) for t, share in zip(trials, shares, strict=True)]
     texts = [text for i, axis in enumerate(axes) for text in _texts(i, axis, trials)]
     low_end = -0.2 if _some_inactive(trials, axes) else -0.06
     return {
-        "data": [*lines, bar],
+        "data": [*lines, *bar],
         "layout": layout(
             xaxis={"visible": False, "range": [-0.55, len(axes) - 0.4], "fixedrange": True},
             yaxis={"visible": False, "range": [low_end, 1.26], "fixedrange": True},
@@ -215,15 +242,46 @@ def parallel(content: Content) -> Figure:
     }  # fmt: skip
 
 
+def _drawn(content: Content) -> list[Trial]:
+    """Return the trials that are lines, the best or the front first."""
+    first = {t.number: t for t in content.snapshot.ranked}
+    others = [t for t in content.snapshot.complete if t.number not in first]
+    return [*first.values(), *others][:_MOST_LINES]
+
+
+def _shares(content: Content, trials: list[Trial]) -> tuple[list[float], list[Figure]]:
+    """Return where trials stand between poor (0) and best (1), and the bar that explains it."""
+    best = {t.number for t in content.snapshot.ranked}
+    if content.snapshot.metrics.only is None or not best:
+        return [1.0 if t.number in best else 0.2 for t in trials], [{}]
+    low, high = colour_range(content)
+    span = high / 2 - low / 2  # halves: values may be as far apart as floats reach
+    values = [value_of(t) if t.number in best else low for t in trials]
+    shares = np.clip([(value / 2 - low / 2) / (span or 1.0) for value in values], 0, 1)
+    bar = {
+        "x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip",
+        "marker": {
+            "color": [low], "cmin": min(low, high), "cmax": max(low, high), "showscale": True,
+            "colorscale": [[s, colour_at(s)] for s, _ in _COLOURS], "reversescale": high < low,
+            "colorbar": {"thickness": 10, "outlinewidth": 0, "len": 0.9, "title": {"text": ""}},
+        },
+    }  # fmt: skip
+    return [float(share) for share in shares], [bar]
+
+
 def parallel_views(content: Content) -> dict[str, Figure]:
     """Return which lines each button shows; the last trace is the colour bar.
 
     Args:
         content: What the report says.
     """
-    count = min(len(content.snapshot.complete), _MOST_LINES)
+    count = len(_drawn(content))
     if count < 10:
         return {}
+    if content.snapshot.metrics.only is None:
+        front = min(len(content.snapshot.front), count)
+        hidden = [False] * (count - front) + [True] * (front + 1)
+        return {"all": {"visible": [True] * (count + 1)}, "front": {"visible": hidden}}
     kept = {"all": count, "best quarter": -(-count // 4), "best tenth": -(-count // 10)}
     return {
         name: {"visible": [False] * (count - k) + [True] * (k + 1)} for name, k in kept.items()
@@ -236,7 +294,7 @@ def colour_range(content: Content) -> tuple[float, float]:
     Args:
         content: What the report says.
     """
-    values = content.snapshot.sign * np.array([value_of(t) for t in content.snapshot.complete])
+    values = content.snapshot.sign * np.array([value_of(t) for t in content.snapshot.ranked])
     poor, best = content.snapshot.sign * np.quantile(values, [0.1, 1.0])
     return float(poor), float(best)
 

@@ -5,7 +5,7 @@ import numpy as np
 from thomax.report.axes import Axis
 from thomax.report.candidates import Candidates
 from thomax.report.content import Content
-from thomax.report.figures import BLUE, ORANGE, Figure, layout, plain
+from thomax.report.figures import BLUE, ORANGE, Figure, error_bars, layout, plain
 from thomax.report.importance import Importance
 from thomax.report.slices import Pair, Slice
 from thomax.report.text import brief, hover, label
@@ -96,6 +96,7 @@ def slice_figure(content: Content, cut: Slice, ends: list[float | None]) -> Figu
         "marker": {"color": BLUE, "size": 5, "opacity": 0.55},
         "hoverinfo": "text",
         "hovertext": [brief(t) for t in trials],
+        **error_bars(trials, content.snapshot.metrics.names[0]),
     }
     return {
         "data": [*model, observed],

@@ -12,7 +12,8 @@ from importlib.resources import files
 from thomax.report.content import Content
 from thomax.report.pieces import Sheet
 from thomax.report.sections import SECTIONS
-from thomax.report.text import script_json
+from thomax.report.text import script_json, shown
+from thomax.storage.snapshot import Snapshot
 
 _FILES = ("style.css", "script.js")
 _ENDED = ("complete", "failed", "dropped", "retracted")
@@ -66,11 +67,24 @@ def _security_policy(*scripts: str) -> str:
     )
 
 
+def _aims(snapshot: Snapshot) -> list[str]:
+    """Return what is searched for: objectives and limits."""
+    words = {"maximize": "maximise", "minimize": "minimise"}
+    metrics = snapshot.metrics
+    aims = [
+        f"{words[direction]} {name}" if metrics.is_named else words[direction]
+        for name, direction in metrics.objectives.items()
+    ]
+    return [
+        escape(shown(aim)) for aim in [*aims, *(f"{n} {b}" for n, b in metrics.limits.items())]
+    ]
+
+
 def _header(content: Content) -> str:
     snapshot = content.snapshot
     counts = [f"{content.counts[s]} {s}" for s in _ENDED if content.counts.get(s)]
     facts = [
-        "maximise" if snapshot.sign > 0 else "minimise",
+        *_aims(snapshot),
         "1 trial" if len(snapshot.trials) == 1 else f"{len(snapshot.trials)} trials",
         *counts,
     ]

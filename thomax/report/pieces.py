@@ -61,6 +61,15 @@ def big(text: str) -> str:
     return f'<div class="big">{text}</div>'
 
 
+def note(text: str) -> str:
+    """Return a remark below the rest; nothing where nothing is said.
+
+    Args:
+        text: The remark, not escaped yet.
+    """
+    return f'<p class="note">{escape(text)}</p>' if text else ""
+
+
 def params_table(trial: Trial) -> str:
     """Return params below each other, those beyond a screen's height folded.
 

@@ -5,12 +5,14 @@ from html import escape
 
 from thomax.report import figures, model_figures
 from thomax.report.content import MOST_BEST, Content, reason_of
+from thomax.report.metric_sections import front, limits, progress, why_no_best, why_no_model
 from thomax.report.pieces import (
     Sheet,
     big,
     grid,
     in_part,
     inline,
+    note,
     params_cell,
     params_json,
     params_table,
@@ -18,33 +20,39 @@ from thomax.report.pieces import (
     view_buttons,
 )
 from thomax.report.text import number, shown
+from thomax.storage.front import value_in
 from thomax.storage.trial import Trial, outcome_words, value_of
-from thomax.suggest import FEWEST_VALUES
 
 _MOST_LISTED = 50  # rows of a list, most of them folded
 _SEEN = 5  # rows of a list that are not folded
 
 
 def _best(sheet: Sheet, content: Content) -> None:
+    if content.snapshot.metrics.only is None:
+        return
     how = "The best value that was observed, and the point that the model would choose."
+    if content.snapshot.metrics.limits:
+        how += " Only trials that keep all limits count."
     best = content.best
     if best is None:
-        sheet.add("best", "Best", how, "<p>No trial has a value yet.</p>")
+        sheet.add("best", "Best", how, f"<p>{why_no_best(content)}</p>")
         return
     own_json = "" if content.recommended in (None, best) else params_json(best)
+    others = f" ({escape(outcome_words(best))})" if len(best.values) > 1 else ""
     observed = (
         f"<h3>Best observed</h3>{big(number(value_of(best)))}"
-        f"<p>trial {best.number}{_model_text(content, best)}</p>{params_table(best)}{own_json}"
+        f"<p>trial {best.number}{others}{_model_text(content, best)}</p>"
+        f"{params_table(best)}{own_json}"
     )
     model = f"<h3>Recommended by the model</h3>{_recommended(content, best)}"
     columns = f'<div class="columns"><div>{observed}</div><div>{model}</div></div>'
-    sheet.add("best", "Best", how, columns, _note(content))
+    sheet.add("best", "Best", how, columns, note(content.note))
 
 
 def _recommended(content: Content, best: Trial) -> str:
     trial = content.recommended
     if trial is None:
-        return f"<p>{_why_no_model(content)}</p>{params_json(best)}"
+        return f"<p>{why_no_model(content)}</p>{params_json(best)}"
     if trial == best:
         return f"<p>The same trial.</p>{params_json(best)}"
     return (
@@ -56,8 +64,12 @@ def _recommended(content: Content, best: Trial) -> str:
 
 
 def _convergence(sheet: Sheet, content: Content) -> None:
+    if content.snapshot.metrics.only is None:
+        progress(sheet, content)
+        return
+    limited = " of those that keep all limits" if content.snapshot.metrics.limits else ""
     how = (
-        "Each dot is an observed value; the red line is the best so far, crosses at the "
+        f"Each dot is an observed value; the red line is the best so far{limited}, crosses at the "
         f"{'bottom' if content.snapshot.sign > 0 else 'top'} are failures. Orange is what the "
         "model now believes of each point, ± 2 standard deviations. "
     ) + ("Shading separates batches." if figures.batch_shades(content.snapshot.batches) else "")
@@ -70,10 +82,12 @@ def _convergence(sheet: Sheet, content: Content) -> None:
 
 
 def _parallel(sheet: Sheet, content: Content) -> None:
+    metrics = content.snapshot.metrics
     how = (
         "Each line is a trial, crossing every parameter at its value; red lines are the best. "
-        "Where red lines come together, the parameter matters; “–” means inactive."
-    )
+        if metrics.only is not None
+        else "Each line is a trial, crossing every parameter at its value; red: the front. "
+    ) + "Where red lines come together, the parameter matters; “–” means inactive."
     if not content.snapshot.complete or not content.axes:
         return
     views = view_buttons("parallel", figures.parallel_views(content))
@@ -84,49 +98,67 @@ def _parallel(sheet: Sheet, content: Content) -> None:
 
 
 def _importance(sheet: Sheet, content: Content) -> None:
-    found = content.importance
-    if found is None:
+    found = {name: part.importance for name, part in content.models.items()}
+    known = [(name, each) for name, each in found.items() if each is not None]
+    if not known:
         return
     how = (
         "How much of the variation of the model's mean over the whole space each parameter "
-        f"explains, alone and with interactions (Sobol indices from {found.points} random points, "
-        "each parameter moved through its range). The longer the grey line, 5–95 % of the "
+        f"explains, alone and with interactions (Sobol indices from {known[0][1].points} random "
+        "points, each parameter moved through its range). The longer the grey line, 5–95 % of the "
         "posterior draws, the less is known yet about what the parameter does alone."
     )
-    height = 90 + 30 * len(found.names)
-    place = sheet.figure("importance", model_figures.importance_bars(found), height)
-    sheet.add("importance", "Importance", how, place)
+    parts = []
+    for i, (name, each) in enumerate(known):
+        height = 90 + 30 * len(each.names)
+        figure = model_figures.importance_bars(each)
+        parts += [_heading(name), sheet.figure(_numbered("importance", i), figure, height)]
+    sheet.add("importance", "Importance", how, *parts)
+
+
+def _heading(name: str) -> str:
+    """Return the name of a metric over what the model says of it."""
+    return f"<h3>{escape(shown(name))}</h3>" if name else ""
+
+
+def _numbered(figure: str, i: int) -> str:
+    """Return the name of a figure that each metric has one of."""
+    return figure if i == 0 else f"{figure}-of-{i}"
 
 
 def _slices(sheet: Sheet, content: Content) -> None:
-    if not content.slices:
+    known = [(name, part) for name, part in content.models.items() if part.slices]
+    if not known:
         return
     how = (
         "The model along one parameter, the others as in the recommended trial: mean (line), "
         "5–95 % band, three draws (dotted). Blue dots are all observed values, whatever their "
         "other parameters: they need not follow the line."
     )
+    parts = [part for k, (name, each) in enumerate(known) for part in _cuts(sheet, name, each, k)]
+    sheet.add("slices", "Slices", how, *parts)
+
+
+def _cuts(sheet: Sheet, name: str, content: Content, k: int) -> list[str]:
+    """Return the slices of a metric, and those over two parameters."""
     ends = model_figures.value_range(content)
     ones = [
-        sheet.figure(f"slice-{i}", model_figures.slice_figure(content, cut, ends), 240)
+        sheet.figure(
+            _numbered(f"slice-{i}", k), model_figures.slice_figure(content, cut, ends), 240
+        )
         for i, cut in enumerate(content.slices)
     ]
     twos = [
-        sheet.figure(f"pair-{i}", model_figures.pair_figure(content, cut), 290)
+        sheet.figure(_numbered(f"pair-{i}", k), model_figures.pair_figure(content, cut), 290)
         for i, cut in enumerate(content.pairs)
     ]
+    of = f" of {escape(shown(name))}" if name else ""
     heading = (
-        "<h3>Two at a time</h3><p class='how'>The posterior mean over two parameters; bright is "
-        "good, and white dots are trials.</p>"
+        f"<h3>Two at a time{of}</h3><p class='how'>The posterior mean over two parameters; bright "
+        "is good, and white dots are trials.</p>"
     )
-    sheet.add(
-        "slices",
-        "Slices",
-        how,
-        grid(ones),
-        (heading + grid(twos)) if twos else "",
-        _others(content),
-    )
+    seconds = heading + grid(twos) if twos else ""
+    return [_heading(name), grid(ones), seconds, _others(content)]
 
 
 def _others(content: Content) -> str:
@@ -147,15 +179,18 @@ def _others(content: Content) -> str:
 
 
 def _candidates(sheet: Sheet, content: Content) -> None:
-    found = content.candidates
-    if found is None:
+    known = [(n, p, p.candidates) for n, p in content.models.items() if p.candidates is not None]
+    if not known:
         return
     how = (
-        f"The candidates that the model expects most of, best first, out of {found.scored} "
+        f"The candidates that the model expects most of, best first, out of {known[0][2].scored} "
         "scored: mean and 5–95 % band. A blue dot is the observed value of an evaluated one."
     )
-    place = sheet.figure("candidates", model_figures.candidates_figure(content, found), 380)
-    sheet.add("candidates", "Candidates", how, place)
+    parts = []
+    for i, (name, part, found) in enumerate(known):
+        figure = model_figures.candidates_figure(part, found)
+        parts += [_heading(name), sheet.figure(_numbered("candidates", i), figure, 380)]
+    sheet.add("candidates", "Candidates", how, *parts)
 
 
 def _failures(sheet: Sheet, content: Content) -> None:
@@ -221,22 +256,33 @@ def _corrections(sheet: Sheet, content: Content) -> None:
 
 def _table(sheet: Sheet, content: Content) -> None:
     how = f"The {MOST_BEST} best observed trials, and what the model believes of them."
+    if content.snapshot.metrics.only is None:
+        how = f"The first {MOST_BEST} trials of the front, and what the model believes of them."
     trials = content.snapshot.ranked[:MOST_BEST]
     if not trials:
         return
     names = content.snapshot.parameters
     has_notes = any(t.note for t in trials)
+    metrics = content.snapshot.metrics
+    measured = {name: name for name in metrics.names} if content.parts else {"": metrics.names[0]}
     rows = [
         (
             f"{t.number} (corrected)" if t.corrections else str(t.number),
-            number(value_of(t)),
-            _belief_text(content, t),
+            *(
+                cell
+                for name in measured
+                for cell in (
+                    _number_or_dash(value_in(t, name or metrics.names[0], metrics)),
+                    _belief_text(content.models[name], t),
+                )
+            ),
             *(escape(shown(t.params[name])) if name in t.params else "–" for name in names),
             *([escape(shown(t.note or "–", 300))] if has_notes else []),
         )
         for t in trials
     ]
-    head = ("trial", "value", "model ± 2 sd", *(escape(shown(name, 40)) for name in names))
+    values = [word for name in measured.values() for word in (name, "model ± 2 sd")]
+    head = ("trial", *(escape(shown(name, 40)) for name in (*values, *names)))
     head += ("note",) if has_notes else ()
     listed = table(head, rows, wide=[len(head) - 1] if has_notes else [])
     sheet.add("trials", "Best trials", how, _gallery(content, trials), listed)
@@ -247,7 +293,7 @@ def _gallery(content: Content, trials: Sequence[Trial]) -> str:
         return ""
     pictures = [
         f'<figure><img src="{uri}" alt="candidate of trial {t.number}"><figcaption>'
-        f"<b>{number(value_of(t))}</b><br>{escape(inline(t, 60))}</figcaption></figure>"
+        f"<b>{escape(outcome_words(t))}</b><br>{escape(inline(t, 60))}</figcaption></figure>"
         for uri, t in zip(content.pictures, trials, strict=False)
     ]
     return f'<div class="gallery">{"".join(pictures)}</div><h3>In numbers</h3>'
@@ -273,6 +319,10 @@ def _draws(sheet: Sheet, content: Content) -> None:
     )  # fmt: skip
 
 
+def _number_or_dash(value: float | None) -> str:
+    return "–" if value is None else number(value)
+
+
 def _belief_text(content: Content, trial: Trial) -> str:
     if trial.number not in content.beliefs:
         return "–"
@@ -286,20 +336,7 @@ def _model_text(content: Content, trial: Trial) -> str:
     return f"; the model believes {_belief_text(content, trial)}"
 
 
-def _why_no_model(content: Content) -> str:
-    if content.snapshot.space is None:
-        return (
-            "A journal holds a checksum of its pool, not the candidates: for what the model "
-            "believes, write the report from the optimiser."
-        )
-    return f"The model has a say from {FEWEST_VALUES} values on."
-
-
-def _note(content: Content) -> str:
-    return f'<p class="note">{escape(content.note)}</p>' if content.note else ""
-
-
 SECTIONS = (
-    _best, _convergence, _parallel, _slices, _importance, _candidates, _pending, _failures,
-    _corrections, _table, _draws,
+    _best, front, limits, _convergence, _parallel, _slices, _importance, _candidates, _pending,
+    _failures, _corrections, _table, _draws,
 )  # fmt: skip

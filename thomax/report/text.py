@@ -59,6 +59,11 @@ def hover(trial: Trial, *lines: str) -> str:
     if len(params) > _MOST_LINES:
         params[_MOST_LINES:] = [f"… {len(params) - _MOST_LINES} more"]
     value = [] if trial.value is None else [f"value {number(trial.value)}"]
+    if trial.values:
+        value = [
+            f"{label(name)} {'missing' if v is None else number(v)}"
+            for name, v in trial.values.items()
+        ]
     return "<br>".join([f"<b>trial {trial.number}</b>", *value, *lines, *params])
 
 

@@ -35,12 +35,12 @@ def search_html(title: str, snapshot: Snapshot) -> str:
         title: A line about the search, not escaped yet.
         snapshot: The search.
     """
-    front = [] if snapshot.metrics.only else snapshot.front[:_MOST_FRONT]
-    shown = [("best", snapshot.best)] if snapshot.best else [("front", t) for t in front]
+    metrics = snapshot.metrics
+    mark = "best" if metrics.only is not None else "front"
+    shown = [(mark, trial) for trial in snapshot.ranked[: 1 if mark == "best" else _MOST_FRONT]]
     shown += [("", trial) for trial in snapshot.trials[-_LAST:]]
     names = [*dict.fromkeys(name for _, trial in shown for name in trial.params)]
     remarks = [name for name in ("error", "note") if any(getattr(t, name) for _, t in shown)]
-    metrics = snapshot.metrics
     head = ["", "trial", "state", *metrics.names, *names, *remarks]
     rows = [
         [mark, t.number, state_words(t)]
@@ -52,13 +52,21 @@ def search_html(title: str, snapshot: Snapshot) -> str:
     table = _row("th", head) + "".join(_row("td", row) for row in rows)
     left = len(snapshot.trials) - _LAST
     note = f"<p>{left} earlier trials are not shown.</p>" if left > 0 else ""
+    if metrics.limits and snapshot.complete and not snapshot.ranked:
+        note += "<p>No trial keeps all limits yet.</p>"
     return f"<p>{escape(title)}</p>" + (f"<table>{table}</table>{note}" if shown else "")
 
 
 def _outcome(trial: Trial) -> Mapping[str, float | str]:
     before = ", ".join(map(outcome_words, trial.corrections)) or None
-    measured = {"value": trial.value} if not trial.values else trial.values
-    found = {**measured, "error": trial.error, "note": trial.note, "before": before}
+    repeated = {
+        f"measurements of {n}": ", ".join(map(_shown, v)) for n, v in trial.replicates.items()
+    }
+    found = {
+        **(trial.values or {"value": trial.value}), **repeated,
+        **{f"noise_std of {name}": std for name, std in trial.noise_std.items()},
+        "error": trial.error, "note": trial.note, "before": before,
+    }  # fmt: skip
     return {name: value for name, value in found.items() if value is not None}
 
 
