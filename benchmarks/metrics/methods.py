@@ -1,0 +1,91 @@
+"""The methods of this comparison by name, each behind the same two calls."""
+
+import hashlib
+import time
+from typing import Any
+
+import thomax as tx
+from benchmarks.metrics.problem import MetricTask, Params, Values
+from benchmarks.metrics.registry import mode_of
+from benchmarks.metrics.rivals import RIVALS, make_rival, version
+
+OURS = "thomax"
+# Settings of ours that are compared with the default.
+VARIANTS: dict[str, dict[str, Any]] = {
+    OURS: {},
+}
+METHODS = (OURS, "random", *RIVALS)
+
+
+def check_method(name: str) -> None:
+    """Return in one sentence which methods there are, if this is none of them."""
+    if name not in (*VARIANTS, *METHODS):
+        raise ValueError(f"A method is one of {', '.join((*VARIANTS, *METHODS))}; got {name!r}.")
+
+
+def takes_part(method: str, task: str) -> bool:
+    """Return whether a method is for tasks of this kind.
+
+    Example:
+        >>> takes_part("scbo", "gramacy"), takes_part("scbo", "zdt1")
+        (True, False)
+    """
+    return method not in RIVALS or mode_of(task) in RIVALS[method].modes
+
+
+class Session:
+    """A method that is asked and told, and how long its asks took."""
+
+    def __init__(self, method: str, task: MetricTask, seed: int, starts: int) -> None:
+        self._task = task
+        self.seconds = 0.0
+        self._asked: list[tuple[Params, Any]] = []
+        self._rival = self._ours = None
+        self.made_by: dict[str, str] = {}
+        if method in VARIANTS:
+            self._ours = _optimizer(method, task, seed)
+            self.made_by = {"settings": settings(self._ours)}
+        else:
+            self._rival = make_rival(method, task, seed, starts)
+            self.made_by = {} if method == "random" else {"package": version(method)}
+
+    def ask(self, n: int) -> list[Params]:
+        """Return n points."""
+        begin = time.perf_counter()
+        if self._ours is not None:
+            trials = self._ours.ask(n)
+            self._asked = [(dict(trial.params), trial) for trial in trials]
+            found = [params for params, _ in self._asked]
+        else:
+            assert self._rival is not None
+            found = self._rival.ask(n)
+        self.seconds += time.perf_counter() - begin
+        return found
+
+    def tell(self, params: Params, values: Values) -> None:
+        """Tell what a point gave."""
+        if self._ours is not None:
+            known = {**dict.fromkeys(self._task.objectives), **self._task.limits}
+            trial = next((t for asked, t in self._asked if asked == params), params)
+            self._ours.tell(trial, {name: values[name] for name in known})
+        else:
+            assert self._rival is not None
+            losses, excess = self._task.losses(values), self._task.excess(values)
+            self._rival.tell(params, losses, excess)
+
+
+def _optimizer(method: str, task: MetricTask, seed: int) -> Any:
+    return tx.Optimizer(
+        task.space,
+        objectives=dict(task.objectives),
+        limits=dict(task.limits),
+        seed=seed,
+        initial=0,
+        **VARIANTS[method],
+    )
+
+
+def settings(optimizer: Any) -> str:
+    """Return a short digest of all settings of ours: records of others are told apart."""
+    parts = optimizer.policy, optimizer.search
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
