@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thomax.prediction import Prediction
     from thomax.running.loop import StopReason
     from thomax.search.settings import Search
-    from thomax.shortcuts import maximize, minimize, theorem_settings
+    from thomax.shortcuts import maximize, minimize, optimize, theorem_settings
     from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
     from thomax.space.pool import Pool
     from thomax.space.space import Space
@@ -51,7 +51,7 @@ _HOMES = {
     "prediction": "Prediction",
     "space.pool": "Pool",
     "storage.repair": "repair",
-    "shortcuts": "maximize minimize theorem_settings",
+    "shortcuts": "maximize minimize optimize theorem_settings",
     "space.space": "Space",
 }
 __all__ = [
@@ -90,6 +90,7 @@ __all__ = [
     "make_keys",
     "maximize",
     "minimize",
+    "optimize",
     "repair",
     "theorem_settings",
 ]

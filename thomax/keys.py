@@ -41,6 +41,8 @@ class Stream(IntEnum):
     REPORT_POINTS = 21  # where the report averages over the space
     REPORT_CANDIDATES = 22  # which candidates of a large pool the report shows
     FAILURES = 31  # chains of the model of failures
+    WEIGHTS = 41  # of objectives in a trade-off
+    METRICS = 42  # seeds of the draws of further metrics
 
 
 def make_key(seed: int, number: int = 0) -> np.ndarray:
@@ -70,6 +72,22 @@ def make_keys(seed: int, count: int, first: int = 0) -> np.ndarray:
         [[7, 3], [7, 4]]
     """
     return np.stack([make_key(seed, first + i) for i in range(count)])
+
+
+def metric_keys(keys: np.ndarray, metric: int) -> np.ndarray:
+    """Return keys for draws of one of several metrics, independent of those of the others.
+
+    The first metric has the keys themselves: with one objective nothing else is drawn.
+
+    Args:
+        keys: The keys of the trials, (B, 2).
+        metric: The position of the metric.
+    """
+    if metric == 0:
+        return keys
+    words = [np.random.SeedSequence([int(s), Stream.METRICS, metric]) for s in keys[:, 0]]
+    seeds = [sequence.generate_state(1, np.uint64)[0] for sequence in words]
+    return np.column_stack([np.array(seeds, np.uint64), keys[:, 1]])
 
 
 def as_keys(key: Key) -> tuple[np.ndarray, bool]:

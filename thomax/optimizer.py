@@ -25,15 +25,17 @@ from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
 from thomax.space.values import copied
+from thomax.storage.front import front_of, least_violating, margins, ranked
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal, read_header
 from thomax.storage.locks import OwnLock
+from thomax.storage.metrics import UNNAMED, Metrics
 from thomax.storage.notebook import search_html
 from thomax.storage.observations import EncodedHistory
-from thomax.storage.outcomes import MISSING, checked_outcome, remark
+from thomax.storage.outcomes import MISSING, NoiseStd, Value, corrected, remark, told
 from thomax.storage.records import Record
 from thomax.storage.snapshot import Snapshot, batches_of
-from thomax.storage.trial import Direction, Trial, ranked
+from thomax.storage.trial import Direction, Trial
 from thomax.support.checks import FLAG, checked_whole, is_whole, require
 from thomax.support.collection import collection_put_off
 from thomax.support.spelling import spell_checked
@@ -47,7 +49,11 @@ if TYPE_CHECKING:
 
 SpaceLike = Space | Pool | Mapping[str, Parameter]
 Told = Trial | int | ParamsLike
-Outcome = tuple[Told, float | None, str | None] | tuple[Told, float | None, str | None, str | None]
+Outcome = (
+    tuple[Told, Value, str | None]
+    | tuple[Told, Value, str | None, str | None]
+    | tuple[Told, Value, str | None, str | None, NoiseStd]
+)
 
 
 class Optimizer:
@@ -61,6 +67,11 @@ class Optimizer:
         space: What is searched: a dict of parameters, a Space or a Pool.
         policy: How points are proposed, such as `STOBNTS()`; by default one that suits the space.
         direction: "maximize" if large values are best, "minimize" if small ones are.
+        objectives: Several objectives, or one with a name: "maximize" or "minimize" by name, such
+            as {"yield": "maximize", "cost": "minimize"}. Values are told by these names, and the
+            search is for the trade-offs between them, `front`.
+        limits: What a good evaluation keeps, by the names of metrics, such as
+            {"impurity": "<= 0.02"}. They are measured with the objectives, and learnt.
         seed: A whole number that makes the proposals reproducible; random if it is left out.
         initial: The number of quasi-random points before the policy takes over, by default a few
             more than there are parameters. Unless it is 0, they go on until a value is told.
@@ -88,26 +99,24 @@ class Optimizer:
         policy: Policy | PolicyFunction | None = None,
         *,
         direction: Direction = "maximize",
+        objectives: Mapping[str, Direction] | None = None,
+        limits: Mapping[str, str] | None = None,
         seed: int | None = None,
         initial: Initial = None,
         journal: str | os.PathLike[str] | None = None,
         search: Search | None = None,
         allow_repeats: bool = False,
     ) -> None:
-        if direction not in ("maximize", "minimize"):
-            raise ValueError(
-                f'Optimizer needs direction "maximize" or "minimize", got {direction!r}.'
-            )
+        self.metrics = Metrics.of(objectives, limits, direction)
         check_search("Optimizer", search)
         require("Optimizer", "allow_repeats", allow_repeats, FLAG)
         self.space = as_space(space)
         self._policy = None if policy is None else as_policy(policy, "Optimizer")
-        self.direction = direction
         self._initial = checked_initial(initial)
         self._search = search or Search()
         self._allow_repeats = allow_repeats
         self._records: list[Record] = []  # those of the journal, if there is one
-        self._built = EncodedHistory(self.space)  # what they add up to
+        self._built = EncodedHistory(self.space, (), self.metrics)  # what they add up to
         self._own = OwnLock()
         self.seed, self._journal = self._replayed(journal, seed)
 
@@ -153,7 +162,7 @@ class Optimizer:
                     f" which does not hold {what}: pass the same space, {argument}."
                 )
             space = Space.from_description(header.space)
-        return cls(space, policy, **{"direction": header.direction, **options, "journal": path})
+        return cls(space, policy, **{**header.metrics.options(), **options, "journal": path})
 
     def _replayed(
         self, journal: str | os.PathLike[str] | None, seed: int | None
@@ -162,13 +171,15 @@ class Optimizer:
         seed = None if seed is None else checked_whole("Optimizer", "seed", seed)
         if journal is None:
             return (secrets.randbits(32) if seed is None else seed), None
-        header: Record = {"space": self.space.describe(), "direction": self.direction}
+        header: Record = {"space": self.space.describe(), **self.metrics.options()}
         if seed is not None:
             opened = Journal.open(journal, {**header, "seed": seed})
         else:
             opened = Journal.open(journal, header, if_new={"seed": secrets.randbits(32)})
         try:
-            seed = search_header(opened.path, opened.header).seed
+            found = search_header(opened.path, opened.header)
+            seed, self.metrics = found.seed, found.metrics  # in their order in the journal
+            self._built = EncodedHistory(self.space, (), self.metrics)
             self._replay(opened)
         except ValueError:
             opened.close()
@@ -198,7 +209,7 @@ class Optimizer:
         Whenever that comes, also in here, the next look at the history finds that it is behind.
         """
         if self._built.count != len(self._records):
-            self._built = EncodedHistory(self.space, self._records)
+            self._built = EncodedHistory(self.space, self._records, self.metrics)
         return self._built
 
     @property
@@ -225,12 +236,32 @@ class Optimizer:
         return [self._copy(t) for t in self._history.listed("pending")]
 
     @property
+    def direction(self) -> Direction:
+        """Whether the first objective is maximised or minimised."""
+        return self.metrics.direction
+
+    @property
     def best(self) -> Trial:
-        """The complete trial with the best observed value."""
-        best_first = ranked(self._history.listed(), self.direction)
+        """The trial with the best observed value, of those that keep all limits."""
+        if self.metrics.only is None:
+            names = " and ".join(self.metrics.objectives)
+            raise ValueError(
+                f"There is no single best trial for {names}: `front` has the best trade-offs, "
+                "and recommend(weights={...}) names one of them."
+            )
+        best_first = ranked(self._history.listed(), self.metrics)
         if not best_first:
             raise ValueError(self._why_no_best())
         return self._copy(best_first[0])
+
+    @property
+    def front(self) -> list[Trial]:
+        """The trials that keep all limits and that no other such trial beats.
+
+        One beats another if it is as good in all objectives and better in one. For one objective
+        these are the best trials. A trial that misses an objective is left out.
+        """
+        return [self._copy(t) for t in front_of(self._history.listed(), self.metrics)]
 
     @overload
     def ask(self, *, given: ParamsLike | None = None) -> Trial: ...
@@ -277,10 +308,11 @@ class Optimizer:
     def tell(
         self,
         trial: Trial | int | ParamsLike,
-        value: float | None = MISSING,
+        value: Value = MISSING,
         *,
         error: str | BaseException | None = None,
         note: str | None = None,
+        noise_std: NoiseStd = None,
     ) -> Trial:
         """Record the value of a trial that `ask` returned, or of a point that becomes one thereby.
 
@@ -289,12 +321,16 @@ class Optimizer:
 
         Args:
             trial: A pending trial, its number, or the params of a point that was not asked for.
-            value: What the objective returned; NaN, infinity and None record a failure.
+            value: What the objective returned; NaN, infinity and None record a failure. Of
+                repeated measurements a list. With objectives or limits by name a dict of these:
+                any of them may be missing, and it is a failure if all are.
             error: Why the evaluation failed, as text or as the exception.
             note: A remark to keep with it, such as "stirrer slow"; nothing is learnt from it.
+            noise_std: The standard deviation of one measurement, where it is known; by name if
+                the value is.
         """
-        number, failure = checked_outcome(value, error)
-        outcome: Record = {"value": number, "error": failure, **remark("tell", "note", note)}
+        outcome = told(value, error, noise_std, metrics=self.metrics)
+        outcome |= remark("tell", "note", note)
         with self._own.lock:
             if not isinstance(trial, Mapping):
                 # Algorithm 1, line 9; Algorithm 2, line 8
@@ -309,7 +345,8 @@ class Optimizer:
 
         Args:
             outcomes: Triples of a trial, its number or params as `tell` takes them, a value,
-                and an error; a value or an error is None. A fourth item may be a note.
+                and an error; a value or an error is None. A fourth item may be a note, or None,
+                a fifth a `noise_std`.
             as_run: Whether a trial whose params were changed is recorded with the changed ones,
                 because that is what was evaluated.
 
@@ -325,30 +362,32 @@ class Optimizer:
             free = itertools.count(self._history.next_number)
             records: dict[int, Record] = {}
             about: Record
-            for trial, value, error, *notes in outcomes:
-                result, failure = checked_outcome(value, error)
-                about_it = remark("tell_all", "note", notes[0] if notes else None)
+            for trial, value, error, *more in outcomes:
+                note, noise_std = [*more, None, None][:2]
+                outcome = told(value, error, noise_std, metrics=self.metrics)
+                outcome |= remark("tell_all", "note", note)
                 if isinstance(trial, Mapping):
-                    told = next(free)
-                    about = {"add": told, "params": self.space.validate(trial)}
+                    number = next(free)
+                    about = {"add": number, "params": self.space.validate(trial)}
                 else:
-                    told, about = self._tell_record(trial, as_run)
-                if told in records:
-                    raise ValueError(f"tell_all needs each trial once, got trial {told} again.")
-                records[told] = {**about, "value": result, "error": failure, **about_it}
+                    number, about = self._tell_record(trial, as_run)
+                if number in records:
+                    raise ValueError(f"tell_all needs each trial once, got trial {number} again.")
+                records[number] = {**about, **outcome}
             if records:
-                one, *more = records.values()
-                self._append({"all": [one, *more]} if more else one)
+                one, *others = records.values()
+                self._append({"all": [one, *others]} if others else one)
             return [self._copy(self._history.trials[number]) for number in records]
 
     @spell_checked
     def correct(
         self,
         trial: Trial | int,
-        value: float | None = MISSING,
+        value: Value = MISSING,
         *,
         error: str | BaseException | None = None,
         why: str | None = None,
+        noise_std: NoiseStd = None,
     ) -> Trial:
         """Change what a finished trial came to, from now on; what it was stays in the journal.
 
@@ -358,9 +397,11 @@ class Optimizer:
 
         Args:
             trial: A complete, failed or retracted trial, or its number.
-            value: The right value; NaN, infinity and None record a failure.
+            value: The right value; NaN, infinity and None record a failure. By name only those
+                metrics are changed that are named, and None or NaN says that one is missing.
             error: Why the evaluation counts as failed, as text or as the exception.
             why: Why it is corrected, such as "wrong dilution".
+            noise_std: The standard deviation of one measurement, as for `tell`.
 
         Examples:
             >>> from thomax import Float
@@ -369,12 +410,12 @@ class Optimizer:
             >>> optimizer.correct(told, 0.81, why="two digits swapped").value
             0.81
         """
-        number, failure = checked_outcome(value, error, "correct")
-        outcome: Record = {"value": number, "error": failure, **remark("correct", "why", why)}
+        reason = remark("correct", "why", why)
         with self._own.lock:
-            return self._append_about_trial(
-                {"correct": self._checked_finished("correct", trial), **outcome}
-            )
+            number = self._checked_finished("correct", trial)
+            before = self._history.trials[number]
+            outcome = corrected(before, value, error, noise_std, metrics=self.metrics)
+            return self._append_about_trial({"correct": number, **outcome, **reason})
 
     def retract(self, trial: Trial | int, *, why: str | None = None) -> Trial:
         """Take back the result of a finished trial: nothing is learnt from it any more.
@@ -411,27 +452,53 @@ class Optimizer:
         with self._own.lock:
             self._append({"drop": self._checked_pending(trial)})
 
-    def recommend(self) -> Trial:
+    @spell_checked
+    def recommend(self, weights: Mapping[str, float] | None = None) -> Trial:
         """Return the evaluated trial that the model expects to be best.
 
         With noise the best observed value is an overestimate: this ranks evaluated points by their
         posterior mean, estimated by a few draws. Where the observed values show no noise it is
         `best`. A policy without draws (Random, Sobol, the bounds) leaves that to the default one.
+        Only trials that are expected to keep all limits count.
+
+        Args:
+            weights: How much each of several objectives counts, by its name, where a weight of 1
+                counts the difference between the ends of the front as 1.
+
+        Examples:
+            >>> from thomax import Float
+            >>> aims = {"yield": "maximize", "cost": "minimize"}
+            >>> optimizer = Optimizer({"x": Float(0, 1)}, objectives=aims, seed=0)
+            >>> for x in (0.1, 0.5, 0.9):
+            ...     _ = optimizer.tell({"x": x}, {"yield": x, "cost": x**3})
+            >>> optimizer.recommend({"yield": 1, "cost": 1}).params
+            {'x': 0.5}
         """
+        from thomax.recommendation import checked_weights, recommended
         from thomax.suggest import posterior_means
 
-        best, data = self.best, self._history.data(self.direction)
-        means = posterior_means(self.policy, self.space, data, seed=self.seed)
+        if not self.metrics.is_one:
+            shares, data = checked_weights(weights, self.metrics), self._history.metric_data()
+            row = recommended(self.policy, self.space, data, shares, seed=self.seed)
+            if row is None:
+                raise ValueError(self._why_no_best())
+            return self._copy(self._history.told[row])
+        checked_weights(weights, self.metrics)
+        best = self.best
+        means = posterior_means(self.policy, self.space, self._history.data(), seed=self.seed)
         if means is None:
             return best
         return self._copy(self._history.listed("complete")[int(means.argmax())])
 
-    def predict(self, points: "ParamsLike | Trial | Sequence[ParamsLike | Trial]") -> "Prediction":
+    def predict(
+        self, points: "ParamsLike | Trial | Sequence[ParamsLike | Trial]"
+    ) -> "Prediction | dict[str, Prediction]":
         """Return what the model expects at any points: means, deviations and 90 % intervals.
 
         The numbers are in the units of the values told, for the objective itself and for one more
         measurement of it. They come from the model that `recommend()` and the report use; failed
-        trials are left out. It takes at least three values.
+        trials are left out. It takes at least three values. Where values are told by the names of
+        metrics there is a prediction for each, by its name.
 
         Args:
             points: The params of one point or of several, or trials; for a pool the index, name
@@ -448,12 +515,24 @@ class Optimizer:
         """
         from thomax.prediction import points_of, predict
 
-        data = self._history.data(self.direction)
         params = points_of(self.space, points)
-        found = predict(
-            self.policy, self.space, data, params, direction=self.direction, seed=self.seed
-        )
-        return replace(found, params=[self.space.with_objects(point) for point in params])
+        shown = [self.space.with_objects(point) for point in params]
+        found = {
+            name: replace(
+                predict(
+                    self.policy,
+                    self.space,
+                    self._history.data(name),
+                    params,
+                    direction=self.metrics.better(name),
+                    seed=self.seed,
+                    metric=None if self.metrics.is_plain else name,
+                ),
+                params=shown,
+            )
+            for name in self.metrics.names
+        }
+        return found[UNNAMED] if self.metrics.is_plain else found
 
     @spell_checked
     def run(
@@ -519,7 +598,7 @@ class Optimizer:
         with self._own.lock:
             trials = [replace(t, params=copied(t.params)) for t in self._history.listed()]
             return Snapshot(
-                self.direction,
+                self.metrics,
                 self.seed,
                 trials,
                 self.space,
@@ -573,12 +652,13 @@ class Optimizer:
             )
         copies = {"_records": [*self._records], "_own": OwnLock()}
         # Built anew from the records when it is needed.
-        return {**vars(self), **copies, "_built": EncodedHistory(self.space)}
+        built = EncodedHistory(self.space, (), self.metrics)
+        return {**vars(self), **copies, "_built": built}
 
     def __repr__(self) -> str:
         states = [t.state for t in self._history.listed()]
         counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))) or "no trials"
-        return f"Optimizer({self.space}, {self.direction}, seed={self.seed}: {counts})"
+        return f"Optimizer({self.space}, {self.metrics}, seed={self.seed}: {counts})"
 
     def _repr_html_(self) -> str:
         return search_html(repr(self), self.snapshot())
@@ -589,7 +669,6 @@ class Optimizer:
         proposer = Proposer(
             self.space,
             lambda: self.policy,
-            self.direction,
             self.seed,
             self._initial,
             self._search,
@@ -621,12 +700,30 @@ class Optimizer:
         return number, {"tell": number, "params": params} if is_changed else {"tell": number}
 
     def _why_no_best(self) -> str:
+        if any(t.state == "complete" for t in self._history.listed()):
+            return self._why_not_feasible()
         failed = self._history.listed("failed")
         if not failed:
             return "There is no best trial yet: tell the value of at least one trial."
         return (
             f"There is no best trial: all {len(failed)} that ended have failed, "
             f"the last with {failed[-1].error!r}. Mend the objective, or widen the space."
+        )
+
+    def _why_not_feasible(self) -> str:
+        closest = least_violating(self._history.listed(), self.metrics)
+        if closest is None:
+            return "There is no best trial yet: no trial has the objective and all limited values."
+        missed = [
+            f"{name} {closest.values[name]:.6g} where {self.metrics.limits[name]} is wanted"
+            for name, margin in margins(closest, self.metrics).items()
+            if margin is not None and margin < 0
+        ]
+        if not missed:
+            return f"There is no best trial yet: trial {closest.number} misses the objective."
+        return (
+            f"There is no best trial yet: none keeps all limits. Trial {closest.number} comes "
+            f"closest, with {' and '.join(missed)}."
         )
 
     def _append(self, record: Record) -> Trial | None:

@@ -177,6 +177,7 @@ def predict(
     *,
     direction: Direction,
     seed: int,
+    metric: str | None = None,
 ) -> Prediction:
     """Return what the model expects of the objective at points.
 
@@ -190,14 +191,16 @@ def predict(
         params: The points, in canonical form.
         direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: The seed of the draws, where no closed form is known.
+        metric: The name of the metric, for the error message.
 
     Raises:
         ValueError: If fewer than three values were told.
     """
     data = data.successes()
     if len(data) < FEWEST_VALUES:
+        of = "" if metric is None else f" of {metric!r}"
         raise ValueError(
-            f"predict needs at least {FEWEST_VALUES} trials with a value, got {len(data)}: "
+            f"predict needs at least {FEWEST_VALUES} trials with a value{of}, got {len(data)}: "
             "tell more values first."
         )
     if not params:

@@ -21,7 +21,6 @@ from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.observations import EncodedHistory
-from thomax.storage.trial import Direction
 from thomax.support.types import Params
 
 if TYPE_CHECKING:  # importing JAX takes long, and the first points do without
@@ -46,7 +45,6 @@ class Proposer:
     Args:
         space: The space of the points.
         policy: What proposes points once the initial design is done; called when it is needed.
-        direction: "maximize" if large values are best, "minimize" if small ones are.
         seed: The seed of the search.
         initial: The number of quasi-random initial points, or uncertainty sampling.
         search: How the policy's scores are maximised.
@@ -56,7 +54,6 @@ class Proposer:
 
     space: Space | Pool
     policy: Callable[[], Policy]
-    direction: Direction
     seed: int
     initial: int | UncertaintySampling
     search: Search
@@ -87,7 +84,7 @@ class Proposer:
         return suggest(
             policy,
             region,
-            history.data(self.direction),
+            history.data() if history.metrics.is_one else history.metric_data(),
             # A policy that reads pending points gets to see those of its own batch.
             1 if policy.reads_pending else n,
             seed=self.seed,

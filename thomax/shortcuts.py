@@ -3,7 +3,7 @@
 import inspect
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from thomax.initial_design import UncertaintySampling
 from thomax.optimizer import Optimizer, SpaceLike
@@ -13,7 +13,6 @@ from thomax.running.loop import check_run
 from thomax.running.workers import Objective
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
-from thomax.storage.trial import Direction
 from thomax.support.checks import POSITIVE, Rule, require, whole
 from thomax.support.spelling import require_known, spell_checked
 from thomax.theory import BetaSchedule, continuous_log_size
@@ -82,13 +81,48 @@ def minimize(
     return _optimize("minimize", objective, space, trials, policy, options)
 
 
+def optimize(
+    objective: Objective,
+    space: SpaceLike,
+    trials: int | None = None,
+    policy: Policy | PolicyFunction | None = None,
+    **options: Any,
+) -> Optimizer:
+    """Search for the best trade-offs of several objectives in one call.
+
+    Args:
+        objective: A function of the params, a dict, that returns a dict of values by name.
+        space: What is searched: a dict of parameters, a Space or a Pool.
+        trials: How many trials to finish in this call. With a `journal` the same call again goes
+            on where the last one ended.
+        policy: How points are proposed; by default a policy that suits the space.
+        **options: The `objectives` by name, and the other arguments of Optimizer (such as
+            `limits`, `seed` and `journal`) and of `Optimizer.run` (such as `batch` and `total`).
+
+    Examples:
+        >>> from thomax import Float
+        >>> found = optimize(
+        ...     lambda p: {"yield": p["x"], "cost": p["x"] ** 2}, {"x": Float(0, 1)}, trials=6,
+        ...     objectives={"yield": "maximize", "cost": "minimize"}, seed=0, progress=False,
+        ... )
+        >>> len(found.front)
+        6
+    """
+    if options.get("objectives") is None:
+        raise ValueError(
+            'optimize needs objectives by name, such as objectives={"yield": "maximize"}, got '
+            "none: name them, or call maximize or minimize for one without a name."
+        )
+    return _optimize("optimize", objective, space, trials, policy, options)
+
+
 _OWN = {"self", "space", "policy", "direction", "objective", "trials"}
 _OPTIMIZER_OPTIONS = inspect.signature(Optimizer).parameters.keys() - _OWN
 _RUN_OPTIONS = inspect.signature(Optimizer.run).parameters.keys() - _OWN
 
 
 def _optimize(
-    direction: Direction,
+    name: Literal["maximize", "minimize", "optimize"],
     objective: Objective,
     space: SpaceLike,
     trials: int | None,
@@ -97,10 +131,14 @@ def _optimize(
 ) -> Optimizer:
     # Before there is a journal; the arguments of these functions come first among the names.
     known = ["objective", "space", "trials", "policy"]
-    require_known(direction, options, [*known, *sorted(_OPTIMIZER_OPTIONS | _RUN_OPTIONS)])
-    own = {name: options.pop(name) for name in _OPTIMIZER_OPTIONS & options.keys()}
+    require_known(name, options, [*known, *sorted(_OPTIMIZER_OPTIONS | _RUN_OPTIONS)])
+    if name != "optimize" and options.get("objectives") is not None:
+        raise ValueError(f"{name} has one objective without a name: call optimize for others.")
+    own = {key: options.pop(key) for key in _OPTIMIZER_OPTIONS & options.keys()}
+    if name != "optimize":
+        own["direction"] = name
     check_run(objective, trials, **options)
-    optimizer = Optimizer(space, policy, direction=direction, **own)
+    optimizer = Optimizer(space, policy, **own)
     try:
         optimizer.run(objective, trials, **options)
     except KeyboardInterrupt:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
+from thomax.metric_scores import USUAL_WEIGHING, Weighing, metric_score
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.evaluation import Evaluator, Score, in_units
 from thomax.model.failures import avoid_failures
+from thomax.model.metric_data import MetricData
 from thomax.policies.base import Policy
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
@@ -36,7 +38,7 @@ _CENTRES = 5  # good points whose neighbourhood is searched
 def suggest(
     policy: Policy,
     space: Space | Pool | Region,
-    data: Data,
+    data: Data | MetricData,
     n: int,
     *,
     seed: int,
@@ -44,6 +46,7 @@ def suggest(
     search: Search | None = None,
     exclude: Sequence[ParamsLike] = (),
     distinct: bool = True,
+    weighing: Weighing = USUAL_WEIGHING,
 ) -> list[Params]:
     """Return the next points: the maxima of n scores.
 
@@ -52,18 +55,22 @@ def suggest(
     Args:
         policy: What turns keys and data into scores.
         space: Where to search: a space, a pool, or a region of one. The policy sees all data.
-        data: What has been observed, larger values being better.
+        data: What has been observed, larger values being better: of one objective, or of several
+            metrics.
         n: How many points; there are fewer where a finite space has no more.
         seed: The seed of the run.
         number: The number of the first trial that a point is wanted for.
         search: How hard to search; None for the default.
         exclude: Points that are not returned.
         distinct: Whether the points must all differ.
+        weighing: How several metrics are weighed up.
     """
     with small_matrices(len(data)):
-        score = _score(policy, make_keys(seed, n, first=number), data)
-        count = _CENTRES if policy.search_near_best else 0
-        best = np.argsort(-data.y, kind="stable")[:count]
+        keys = make_keys(seed, n, first=number)
+        if isinstance(data, MetricData):
+            score = metric_score(policy, keys, data, weighing)
+        else:
+            score = _score(policy, keys, data)
         return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
             # As long as nothing is told the search looks at the same points: then asking for n
             # trials at once or one by one is the same, up to the accuracy of the search (a draw
@@ -73,7 +80,7 @@ def suggest(
             space,
             search=search or Search(),
             exclude=exclude,
-            centres=data.x[best[np.isfinite(data.y[best])]],
+            centres=data.x[data.best(_CENTRES if policy.search_near_best else 0)],
             known=data.x if len(data.x) else data.pending,
             distinct=distinct,
         )

@@ -59,7 +59,7 @@ def test_a_retracted_trial_counts_nowhere_until_it_is_corrected():
     assert search.best.number == 1
     assert search.snapshot().complete == [search.trials[1]]
     assert search.snapshot().data().y.tolist() == [1.0]
-    assert search._history.data("maximize").y.tolist() == [1.0]
+    assert search._history.data().y.tolist() == [1.0]
     back = search.correct(0, 4.0)
     assert (back.state, back.value) == ("complete", 4.0)
     assert [c.state for c in back.corrections] == ["complete", "retracted"]

@@ -23,7 +23,7 @@ from thomax import (
 @pytest.mark.parametrize(
     "value",
     [
-        "1.5", b"1", True, np.bool_(True), 1j, np.complex64(1), [1.0], np.array([1.0]),
+        "1.5", b"1", True, np.bool_(True), 1j, np.complex64(1), ["1.5"], [], np.ones((1, 1)),
         np.array("1.5"), {"loss": 1}, 10**400, np.datetime64("2020-01-01"),
     ],
     ids=lambda value: f"{type(value).__name__} {value!r}"[:20],

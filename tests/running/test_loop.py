@@ -237,7 +237,7 @@ def test_the_objective_may_do_what_it_likes_with_its_params():
 
 @pytest.mark.parametrize("batch", [1, 2])
 def test_what_is_no_number_fails_its_trial_only(batch):
-    results = iter([1.0, None, "high", math.nan, [1, 2], 2.0])
+    results = iter([1.0, None, "high", math.nan, [[1, 2]], 2.0])
     search = optimizer(initial=6)
     assert run(search, lambda p: next(results), 6, batch=batch) is StopReason.TRIALS
     assert sorted(t.state for t in search.trials) == ["complete"] * 2 + ["failed"] * 4

@@ -28,7 +28,7 @@ def test_failures_are_nan_and_larger_is_better():
 def test_no_points_have_the_shape_of_some():
     assert encoded(SPACE, []).shape == (0, SPACE.dimension)
     assert EncodedHistory(SPACE).rows().shape == (0, SPACE.dimension)
-    assert len(EncodedHistory(SPACE).data("maximize")) == 0
+    assert len(EncodedHistory(SPACE).data()) == 0
 
 
 def test_points_looked_at_after_each_record_are_those_looked_at_once():
@@ -36,10 +36,10 @@ def test_points_looked_at_after_each_record_are_those_looked_at_once():
     history = EncodedHistory(SPACE)
     for record in RECORDS:
         history.apply(record)
-        step_by_step, identities = history.data("maximize"), history.identities()
+        step_by_step, identities = history.data(), history.identities()
     at_once = EncodedHistory(SPACE, RECORDS)
     for name in ("x", "y", "pending"):
-        known, expected = getattr(step_by_step, name), getattr(at_once.data("maximize"), name)
+        known, expected = getattr(step_by_step, name), getattr(at_once.data(), name)
         np.testing.assert_array_equal(known, expected)
     assert identities == at_once.identities()
     assert SPACE.decode(step_by_step.x[1:2]) == [RECORDS[-1]["params"]]

@@ -1,24 +1,8 @@
-"""Trials are ranked in one place: complete ones only, the best first."""
+"""What is said of one trial."""
 
 import pytest
 
-from thomax.storage.trial import Trial, ranked, sign_of, value_of
-
-TRIALS = [
-    Trial(0, {}, 2.0, "complete"),
-    Trial(1, {}, None, "failed", "no luck"),
-    Trial(2, {}, -1.0, "complete"),
-    Trial(3, {}),
-    Trial(4, {}, 2.0, "complete"),
-    Trial(5, {}, None, "dropped"),
-]
-
-
-@pytest.mark.parametrize(
-    ("direction", "numbers"), [("maximize", [0, 4, 2]), ("minimize", [2, 0, 4])]
-)
-def test_the_best_comes_first_and_of_equal_ones_the_earlier(direction, numbers):
-    assert [t.number for t in ranked(TRIALS, direction)] == numbers
+from thomax.storage.trial import Trial, sign_of, value_of
 
 
 def test_larger_is_better_after_the_sign():

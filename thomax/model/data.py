@@ -61,6 +61,15 @@ class Data:
         kept = ~self.failed
         return self if kept.all() else Data(self.x[kept], self.y[kept], self.pending)
 
+    def best(self, count: int) -> np.ndarray:
+        """Return the positions of the evaluations with the best values.
+
+        Args:
+            count: How many at most.
+        """
+        found = np.argsort(-self.y, kind="stable")[:count]
+        return found[np.isfinite(self.y[found])]
+
     def best_and_spread(self, most: int) -> "Data":
         """Return at most so many evaluations: the best, and as many spread over all the others.
 

@@ -160,7 +160,7 @@ class FeasibleScore(Evaluator):
         return np.asarray(_PENALTY * np.minimum(margin, 0.0))
 
 
-def avoid_failures(score: Score, key: np.ndarray, data: Data) -> FeasibleScore:
+def avoid_failures(score: Score | Evaluator, key: np.ndarray, data: Data) -> FeasibleScore:
     """Keep draws of the objective where evaluations are likely to succeed.
 
     Args:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 USUAL_NOISE_STD = 0.1  # that is assumed of standardised targets before the data
 
 _OUTLIER = 5.0  # robust standard deviations beyond which a target is compressed
+_FAR, _BEYOND = 3.0, 1.9  # robust standard deviations that are kept, and the most that is left
 _FEWEST_TO_WARP = 5
 _POWERS = 21  # that are tried
 _WORTH_WARPING = 0.1  # nats an observation
@@ -186,6 +187,44 @@ def unwarped(targets: np.ndarray, warping: ArrayLike) -> np.ndarray:
     power, shift, spread = np.moveaxis(np.asarray(warping, np.float64), -1, 0)[..., None]
     warped = shift + spread * targets
     return np.sign(warped) * _inverse(np.abs(warped), np.where(warped < 0, 2 - power, power))
+
+
+def on_scale(y: np.ndarray, centre: float, scale: float, warping: ArrayLike | None) -> np.ndarray:
+    """Return where values lie on the scale of targets: the way there that `restored` undoes.
+
+    Args:
+        y: Values in their units.
+        centre: The value of y that the target zero stands for.
+        scale: The difference in y that one unit of unwarped targets stands for.
+        warping: Power, shift and standard deviation of the warping; None if there is none.
+    """
+    z = (np.asarray(y, np.float64) - centre) / scale
+    if warping is None:
+        return z
+    power, shift, spread = np.asarray(warping, np.float64)
+    return np.asarray((_yeo_johnson(z, float(power)) - shift) / spread)
+
+
+def around(y: np.ndarray, bound: float) -> np.ndarray:
+    """Return values on a scale where a bound is zero, and nothing far away hides what is near it.
+
+    What lies more than three robust standard deviations from the median is pulled in to less than
+    five: `standardise` then leaves the scale straight, and the bound stays between the values that
+    keep it and those that do not.
+
+    Args:
+        y: Observed values, NaN for failed evaluations, (n,).
+        bound: The bound.
+    """
+    known = y[~np.isnan(y)]
+    median = float(np.median(known))
+    spread = _robust_spread(known - median) or abs(median - bound) or 1.0
+    return _near((y - median) / spread) - _near(np.array((bound - median) / spread))
+
+
+def _near(z: np.ndarray) -> np.ndarray:
+    excess = np.maximum(np.abs(z) - _FAR, 0.0)
+    return np.sign(z) * (np.minimum(np.abs(z), _FAR) + excess / (1 + excess / _BEYOND))
 
 
 def _yeo_johnson(z: np.ndarray, power: float) -> np.ndarray:

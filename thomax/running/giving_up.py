@@ -16,7 +16,8 @@ from concurrent import futures
 from pathlib import Path
 from typing import NamedTuple
 
-from thomax.storage.outcomes import checked_outcome
+from thomax.storage.metrics import PLAIN, Metrics
+from thomax.storage.outcomes import Value, told
 from thomax.storage.trial import Trial
 
 _LONGEST = 300  # characters of an error that is shown
@@ -43,7 +44,7 @@ class Ended(NamedTuple):
     """
 
     trial: Trial
-    value: float | None
+    value: Value
     error: Exception | None
 
 
@@ -54,9 +55,18 @@ class FirstFailures:
         limit: How many first trials may fail before the run is given up; 0 for any number.
         show: Gets what a person should know at once.
         has_worked: Whether the search has a complete trial already.
+        metrics: What the objective measures.
     """
 
-    def __init__(self, limit: int, show: Callable[[str], None], *, has_worked: bool) -> None:
+    def __init__(
+        self,
+        limit: int,
+        show: Callable[[str], None],
+        *,
+        has_worked: bool,
+        metrics: Metrics = PLAIN,
+    ) -> None:
+        self.metrics = metrics
         self.is_holding = limit > 0 and not has_worked
         self._limit, self._show, self._has_worked = limit, show, has_worked
         self._held: list[Ended] = []
@@ -69,7 +79,7 @@ class FirstFailures:
         Args:
             ended: What came of a trial.
         """
-        why = failure_of(ended.value, ended.error)
+        why = failure_of(ended.value, ended.error, self.metrics)
         self._held.append(ended)
         if why is None:
             self._is_any_complete = True
@@ -126,17 +136,21 @@ class FirstFailures:
         )
 
 
-def failure_of(value: float | None, error: Exception | None) -> str | None:
+def failure_of(value: Value, error: Exception | None, metrics: Metrics = PLAIN) -> str | None:
     """Return why an evaluation failed, or None; what is no number is a failure.
 
     Args:
         value: What the objective returned.
         error: What it raised, if it did.
+        metrics: What the objective measures.
     """
     try:
-        return checked_outcome(value, error)[1]
+        found = told(value, error, metrics=metrics)
     except ValueError as refused:
-        return checked_outcome(None, refused)[1]
+        found = told(None, refused, metrics=metrics)
+    failure = found["error"]
+    assert isinstance(failure, str | None)
+    return failure
 
 
 def _in_a_line(why: str, error: Exception | None) -> str:

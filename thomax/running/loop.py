@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import (
     ALL_COMPLETED,
     FIRST_COMPLETED,
@@ -23,12 +23,13 @@ from tqdm import tqdm
 from thomax.running.giving_up import Ended, FirstFailures, failure_of
 from thomax.running.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
 from thomax.space.values import copied
-from thomax.storage.outcomes import checked_outcome
+from thomax.storage.metrics import Metrics
+from thomax.storage.outcomes import Value, checked_outcome
 from thomax.storage.trial import Trial
 from thomax.support.checks import FLAG, SECONDS, check_executor, require, whole
 from thomax.support.types import Params
 
-Finish = Callable[[Trial, float | None, Exception | None], None]
+Finish = Callable[[Trial, Value, Exception | None], None]
 T = TypeVar("T")
 Unfinished = Literal["evaluate", "drop"]
 
@@ -53,8 +54,16 @@ class Asker(Protocol):
         """The unfinished trials."""
 
     @property
+    def metrics(self) -> Metrics:
+        """What the objective measures."""
+
+    @property
     def best(self) -> Trial:
-        """The best trial."""
+        """The best trial, of one objective."""
+
+    @property
+    def front(self) -> list[Trial]:
+        """The best trade-offs of several objectives."""
 
     def ask(self, n: int) -> list[Trial]:
         """Propose trials.
@@ -64,7 +73,7 @@ class Asker(Protocol):
         """
 
     def tell(
-        self, trial: Trial, value: float | None = ..., *, error: str | BaseException | None = None
+        self, trial: Trial, value: Value = ..., *, error: str | BaseException | None = None
     ) -> Trial:
         """Record a result.
 
@@ -95,7 +104,7 @@ Callback = Callable[[AnyAsker, Trial], None]
 
 def run(
     optimizer: AnyAsker,
-    objective: Callable[[T], float],
+    objective: Callable[[T], Value],
     trials: int | None,
     *,
     argument: Callable[[Trial], T],
@@ -143,7 +152,7 @@ def run(
     length = None if trials is None else before + trials
     bar = tqdm(total=length, initial=before, disable=not progress, unit="trial")
     has_worked = any(t.state == "complete" for t in optimizer.trials)
-    failures = FirstFailures(give_up, show, has_worked=has_worked)
+    failures = FirstFailures(give_up, show, has_worked=has_worked, metrics=optimizer.metrics)
 
     def record(outcomes: list[Ended]) -> None:
         for outcome in outcomes:
@@ -155,7 +164,7 @@ def run(
             for callback in callbacks:
                 callback(optimizer, replace(told, params=copied(told.params)))
 
-    def finish(trial: Trial, value: float | None, error: Exception | None) -> None:
+    def finish(trial: Trial, value: Value, error: Exception | None) -> None:
         if _is_open(optimizer, trial):
             record(failures.recordable(Ended(trial, value, error)))
             failures.require_fewer(partial(_enqueue_once, optimizer))
@@ -272,7 +281,7 @@ def _ended(running: Running, whole: bool) -> list[AnyFuture]:
     return sorted(done, key=lambda future: running[future].number)
 
 
-def _outcome(future: AnyFuture) -> tuple[float | None, Exception | None]:
+def _outcome(future: AnyFuture) -> tuple[Value, Exception | None]:
     """Return the objective's value or exception; raise what is not the objective's fault.
 
     A worker that was interrupted says nothing about the point: its trial stays pending.
@@ -321,7 +330,7 @@ def _keep_late(
     trial: Trial,
     show: Callable[[str], None],
     failures: FirstFailures,
-    future: Future[float],
+    future: Future[Value],
 ) -> None:
     """Record a value that came after the end of the run; an error may come from the end itself."""
     if not future.cancelled() and future.exception() is None:
@@ -344,7 +353,7 @@ def _keep(
     if not _is_open(optimizer, trial):
         return
     value = None if error else future.result()
-    if failures.is_holding and failure_of(value, error) is not None:
+    if failures.is_holding and failure_of(value, error, optimizer.metrics) is not None:
         return
     try:
         _tell(optimizer, trial, value, error)
@@ -369,15 +378,17 @@ def _error_of(future: AnyFuture) -> BaseException | None:
         return BrokenExecutor(str(error))
 
 
-def _in_full(value: float | None) -> str:
+def _in_full(value: Value) -> str:
     with suppress(Exception):
+        if isinstance(value, Mapping | Sequence):
+            return repr(value)
         number, _ = checked_outcome(value, None)
         return repr(value if number is None else number)
     return "that cannot be shown"
 
 
 def _workers(
-    objective: Callable[[T], float],
+    objective: Callable[[T], Value],
     argument: Callable[[Trial], T],
     executor: AnyExecutor | None,
     batch: int,
@@ -388,9 +399,7 @@ def _workers(
     return Here(objective, argument) if batch == 1 else Threads(objective, argument, batch)
 
 
-def _tell(
-    optimizer: Asker, trial: Trial, value: float | None, error: Exception | None
-) -> Trial | None:
+def _tell(optimizer: Asker, trial: Trial, value: Value, error: Exception | None) -> Trial | None:
     """Record what came of a trial, also if Ctrl-C comes in between: it may have taken hours.
 
     A trial that somebody told or dropped meanwhile needs nothing more.
@@ -418,7 +427,7 @@ def _is_open(optimizer: Asker, trial: Trial) -> bool:
     return any(t.number == trial.number for t in optimizer.pending)
 
 
-def _told(optimizer: Asker, trial: Trial, value: float | None, error: Exception | None) -> Trial:
+def _told(optimizer: Asker, trial: Trial, value: Value, error: Exception | None) -> Trial:
     """Record the value; what is no number fails the trial, not the run."""
     if error is not None:
         return optimizer.tell(trial, error=error)
@@ -429,10 +438,12 @@ def _told(optimizer: Asker, trial: Trial, value: float | None, error: Exception 
 
 
 def _best_so_far(optimizer: Asker) -> str:
+    if optimizer.metrics.only is None:
+        return f"{len(optimizer.front)} on the front"
     try:
         return f"best {optimizer.best.value:.6g}"
     except ValueError:
-        return "nothing complete yet"
+        return "nothing feasible yet" if optimizer.metrics.limits else "nothing complete yet"
 
 
 def check_run(

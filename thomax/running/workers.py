@@ -19,10 +19,11 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from thomax.space.values import copied
+from thomax.storage.outcomes import Value
 from thomax.storage.trial import Trial
 from thomax.support.types import Params
 
-Objective = Callable[[Params], float]
+Objective = Callable[[Params], Value]
 T = TypeVar("T")
 
 
@@ -35,7 +36,7 @@ class AnyFuture(Protocol):
     def exception(self) -> BaseException | None:
         """Return what the evaluation raised, if it did."""
 
-    def result(self) -> float:
+    def result(self) -> Value:
         """Return what the evaluation returned."""
 
     def cancel(self) -> bool:
@@ -45,7 +46,7 @@ class AnyFuture(Protocol):
 class AnyExecutor(Protocol):
     """What `run` needs of an executor, such as those of concurrent.futures and Dask."""
 
-    def submit(self, function: Callable[[T], float], argument: T, /) -> AnyFuture:
+    def submit(self, function: Callable[[T], Value], argument: T, /) -> AnyFuture:
         """Begin an evaluation, and return its future.
 
         Args:
@@ -110,7 +111,7 @@ class Here(Generic[T]):
 
     is_left_waiting = False
 
-    def __init__(self, objective: Callable[[T], float], argument: Callable[[Trial], T]) -> None:
+    def __init__(self, objective: Callable[[T], Value], argument: Callable[[Trial], T]) -> None:
         self._objective, self._argument = objective, argument
 
     def start(self, trial: Trial, running: Running) -> None:
@@ -140,10 +141,10 @@ class _Call:
     """A call of the objective in this thread, looked at like a future."""
 
     def __init__(self) -> None:
-        self._values: list[float] = []
+        self._values: list[Value] = []
         self._error: Exception | None = None
 
-    def run(self, objective: Callable[[T], float], argument: T) -> None:
+    def run(self, objective: Callable[[T], Value], argument: T) -> None:
         try:
             self._values.extend(map(objective, [argument]))
             if not self._values:  # `extend` took it for the end of the values
@@ -157,7 +158,7 @@ class _Call:
     def exception(self) -> Exception | None:
         return self._error
 
-    def result(self) -> float:
+    def result(self) -> Value:
         return self._values[0]
 
     def cancel(self) -> bool:
@@ -176,7 +177,7 @@ class Threads(Generic[T]):
     is_left_waiting = True
 
     def __init__(
-        self, objective: Callable[[T], float], argument: Callable[[Trial], T], count: int
+        self, objective: Callable[[T], Value], argument: Callable[[Trial], T], count: int
     ) -> None:
         self._objective, self._argument = objective, argument
         self._pool = ThreadPoolExecutor(count)
@@ -188,7 +189,7 @@ class Threads(Generic[T]):
             trial: The trial to evaluate.
             running: Where the future of the evaluation is put.
         """
-        future: Future[float] = Future()
+        future: Future[Value] = Future()
         running[future] = trial
         self._pool.submit(_fulfil, future, self._objective, self._argument(trial))
 
@@ -205,7 +206,7 @@ class Threads(Generic[T]):
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _fulfil(future: Future[float], objective: Callable[[T], float], argument: T) -> None:
+def _fulfil(future: Future[Value], objective: Callable[[T], Value], argument: T) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
@@ -229,7 +230,7 @@ class Hired(Generic[T]):
 
     def __init__(
         self,
-        objective: Callable[[T], float],
+        objective: Callable[[T], Value],
         argument: Callable[[Trial], T],
         executor: AnyExecutor,
     ) -> None:

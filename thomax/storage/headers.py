@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from thomax.storage.metrics import Metrics
 from thomax.storage.records import Record, strict_json
 from thomax.storage.trial import Direction
 from thomax.support.types import Json
 
 FORMAT = "thomax-journal"
 VERSION = 1
-_DIRECTIONS: dict[str, Direction] = {"maximize": "maximize", "minimize": "minimize"}
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,19 @@ class SearchHeader:
     """What the journal of an Optimizer says of its search.
 
     Args:
-        direction: "maximize" if large values are best, "minimize" if small ones are.
+        metrics: Its objectives and limits.
         seed: The seed of the search.
         space: The description of the space.
     """
 
-    direction: Direction
+    metrics: Metrics
     seed: int
     space: dict[str, Json]
+
+    @property
+    def direction(self) -> Direction:
+        """The direction of the first objective."""
+        return self.metrics.direction
 
 
 def search_header(path: Path, header: Record) -> SearchHeader:
@@ -38,13 +43,17 @@ def search_header(path: Path, header: Record) -> SearchHeader:
         header: Its first record.
     """
     space, seed = header.get("space"), header.get("seed")
-    direction = _DIRECTIONS.get(str(header.get("direction")))
-    if direction is None or not isinstance(space, dict) or type(seed) is not int:
+    is_ours = "direction" in header or "objectives" in header
+    try:
+        metrics = Metrics.of_header(header)
+    except (ValueError, TypeError):
+        is_ours = False
+    if not is_ours or not isinstance(space, dict) or type(seed) is not int:
         raise ValueError(
             f"{path} needs to be the journal of an Optimizer, got one that another program has "
             "made: give another path."
         )
-    return SearchHeader(direction, seed, space)
+    return SearchHeader(metrics, seed, space)
 
 
 def missing_from(

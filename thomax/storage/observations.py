@@ -6,8 +6,11 @@ import numpy as np
 
 from thomax.initial_design import Identity, identities
 from thomax.model.data import Data
+from thomax.model.metric_data import Bound, MetricData
 from thomax.space.pool import Pool
 from thomax.space.space import Space
+from thomax.storage.front import value_in
+from thomax.storage.metrics import PLAIN, Metrics
 from thomax.storage.records import Record
 from thomax.storage.replay import History
 from thomax.storage.trial import Direction, Trial, sign_of
@@ -50,26 +53,95 @@ def observed_data(
     return Data(np.asarray(rows), np.array(y), np.asarray(pending))
 
 
+def measured_data(
+    told: Sequence[Trial],
+    rows: Array,
+    pending: Array,
+    metrics: Metrics,
+    metric: str | None = None,
+) -> Data:
+    """Return what the model of a metric learns from: failures are NaN, larger is better.
+
+    Trials that miss this metric and have others are left out.
+
+    Args:
+        told: Finished trials.
+        rows: Their encoded points.
+        pending: The encoded points of running evaluations.
+        metrics: The objectives and limits of the search.
+        metric: The name of the metric; by default the first objective.
+    """
+    name = metrics.names[0] if metric is None else metric
+    values = [value_in(t, name, metrics) for t in told]
+    kept = [i for i, value in enumerate(values) if value is not None or told[i].state == "failed"]
+    return observed_data(
+        np.asarray(rows)[kept], [values[i] for i in kept], pending, metrics.better(name)
+    )
+
+
+def all_metrics_data(
+    told: Sequence[Trial], rows: Array, pending: Array, metrics: Metrics
+) -> MetricData:
+    """Return what the models of all metrics learn from.
+
+    Args:
+        told: Finished trials.
+        rows: Their encoded points.
+        pending: The encoded points of running evaluations.
+        metrics: The objectives and limits of the search.
+    """
+    signs = {name: sign_of(metrics.better(name)) for name in metrics.names}
+    y = np.full((len(told), len(signs)), np.nan)
+    for column, (name, sign) in enumerate(signs.items()):
+        for row, trial in enumerate(told):
+            if (value := value_in(trial, name, metrics)) is not None:
+                y[row, column] = sign * value
+    return MetricData(
+        np.asarray(rows, np.float32),
+        y,
+        [measured_data(told, rows, pending, metrics, name) for name in metrics.names],
+        len(metrics.objectives),
+        bounds_of(metrics),
+    )
+
+
+def bounds_of(metrics: Metrics) -> list[Bound]:
+    """Return the limits of metrics as they apply to oriented values.
+
+    Args:
+        metrics: The objectives and limits of a search.
+    """
+    found = []
+    for name, limit in metrics.limits.items():
+        sign = sign_of(metrics.better(name))
+        is_lower = limit.is_upper == (sign < 0)
+        found.append(Bound(metrics.names.index(name), sign * limit.bound, is_lower))
+    return found
+
+
 class EncodedHistory(History):
     """A history whose points are encoded when they are first needed, and then remembered.
 
     Args:
         space: The space of the points.
         records: The records so far.
+        metrics: What they have values of.
 
     Examples:
         >>> from thomax import Float
         >>> records = [{"add": 0, "params": {"x": 0.5}, "value": 2.0}]
-        >>> EncodedHistory(Space({"x": Float(0, 1)}), records).data("maximize").y.tolist()
+        >>> EncodedHistory(Space({"x": Float(0, 1)}), records).data().y.tolist()
         [2.0]
     """
 
-    def __init__(self, space: Space | Pool, records: Iterable[Record] = ()) -> None:
+    def __init__(
+        self, space: Space | Pool, records: Iterable[Record] = (), metrics: Metrics = PLAIN
+    ) -> None:
         self._space = space
         # By the trial's number, with the params, which change if another point was evaluated.
         self._rows: dict[int, tuple[Params, np.ndarray]] = {}
         self._identities: dict[int, tuple[Params, Identity]] = {}
-        super().__init__(records)
+        super().__init__(records, metrics)
 
     def rows(self, *trials: Trial) -> np.ndarray:
         """Return the encoded points of trials, one row each, also if there are none.
@@ -93,15 +165,21 @@ class EncodedHistory(History):
             self._identities[trial.number] = trial.params, identity
         return {self._identities[t.number][1] for t in trials}
 
-    def data(self, direction: Direction) -> Data:
-        """Return what the model learns from: failures are NaN, larger is better.
+    def data(self, metric: str | None = None) -> Data:
+        """Return what the model of a metric learns from: failures are NaN, larger is better.
 
         Args:
-            direction: "maximize" if large values are best, "minimize" if small ones are.
+            metric: Its name; by default the first objective.
         """
-        told, pending = self.told, self.listed("pending")
-        values = [t.value for t in told]
-        return observed_data(self.rows(*told), values, self.rows(*pending), direction)
+        return measured_data(
+            self.told, self.rows(*self.told), self.rows(*self.listed("pending")),
+            self.metrics, metric,
+        )  # fmt: skip
+
+    def metric_data(self) -> MetricData:
+        """Return what the models of all metrics learn from."""
+        pending = self.rows(*self.listed("pending"))
+        return all_metrics_data(self.told, self.rows(*self.told), pending, self.metrics)
 
     def require_in_space(self) -> None:
         """Refuse trials and enqueued points that the space does not have."""

@@ -3,7 +3,9 @@
 Records:
     {"ask": number, "params": {...}}                  a point was proposed; "given" beside them is
                                                       what was fixed at the ask, if anything was
-    {"tell": number, "value": v | null, "error": e}   its value, or why there is none
+    {"tell": number, "value": v | null, "error": e}   its value, or why there is none; repeated
+                                                      measurements are a list
+    {"tell": number, "values": {...}, "error": null}  its values of several metrics, by name
     {"add": number, "params": {...}, "value": ...}    a value of a point never asked for
     {"enqueue": {...}}                                a point to propose next
     {"drop": number}                                  an unfinished trial given up
@@ -14,15 +16,19 @@ Records:
 
 The `params` of a tell are there only where another point was evaluated than the one asked for.
 Where somebody made a remark, a tell and an add have a `note`, a correct and a retract a `why`.
+`noise_std` is the known standard deviation of one measurement: of metrics a dict, by name.
 """
 
 import reprlib
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypedDict
 
+from thomax.storage.metrics import PLAIN, UNNAMED, Metrics, require_metrics
+from thomax.storage.outcomes import mean_of
 from thomax.storage.records import Record
-from thomax.storage.trial import Correction, State, Trial
+from thomax.storage.trial import Correction, Errors, Replicates, State, Trial, Values
 from thomax.support.types import Json, Params
 from thomax.support.user_warnings import warn
 
@@ -34,6 +40,7 @@ class History:
 
     Args:
         records: The records so far.
+        metrics: What they have values of.
 
     Examples:
         >>> history = History([{"ask": 0, "params": {"x": 1}}, {"tell": 0, "value": 2.0}])
@@ -41,7 +48,8 @@ class History:
         'complete'
     """
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
+    def __init__(self, records: Iterable[Record] = (), metrics: Metrics = PLAIN) -> None:
+        self.metrics = metrics
         self.trials: dict[int, Trial] = {}
         self.queue: list[Params] = []  # enqueued points, the next one first
         self.count = 0  # of the records that were applied to their end
@@ -105,16 +113,16 @@ class History:
                 if self.queue[:1] == [params]:
                     self.queue.pop(0)
             case {"add": int(number), "params": dict(params)}:
-                trial = _finished(Trial(number, params), record)
+                trial = _finished(Trial(number, params), record, self.metrics)
             case {"tell": int(number)} if number in self.trials:
-                trial = _finished(self.trials[number], record)
+                trial = _finished(self.trials[number], record, self.metrics)
             case {"drop": int(number)} if number in self.trials:
                 trial = replace(self.trials[number], state="dropped")
             case {"correct": int(number)} if number in self.trials:
-                trial = _finished(self._changed(number, record), record)
+                trial = _finished(self._changed(number, record), record, self.metrics)
             case {"retract": int(number)} if number in self.trials:
                 gone = self._changed(number, record)
-                trial = replace(gone, value=None, state="retracted", error=None)
+                trial = replace(gone, state="retracted", error=None, **_NOTHING)
             case {"tell": number} | {"drop": number} | {"correct": number} | {"retract": number}:
                 # The ask was damaged, and repair left it out.
                 warn(f"The params of trial {number} are lost: left it out.")
@@ -128,7 +136,10 @@ class History:
         """Return the trial with one more correction, which holds what it is now."""
         known, why = self.trials[number], record.get("why")
         assert isinstance(why, str | None)  # `require_sound` has seen to it
-        now = Correction(self.count + 1, known.state, known.value, known.error, why)
+        now = Correction(
+            self.count + 1, known.state, known.value, known.error, why,
+            known.values, known.replicates, known.noise_std,
+        )  # fmt: skip
         return replace(known, corrections=(*known.corrections, now))
 
     def _usual(self, record: Record) -> Trial | None:
@@ -142,7 +153,9 @@ class History:
                     return Trial(number, params)
             case [("tell", number), ("value", value), ("error", None)]:
                 known = self.trials.get(number) if type(number) is int else None
-                if known is not None and type(value) is float and abs(value) <= _LARGEST:
+                is_plain = known is not None and self.metrics.is_plain
+                if is_plain and type(value) is float and abs(value) <= _LARGEST:
+                    assert known is not None
                     return Trial(known.number, known.params, value, "complete", given=known.given)
         return None
 
@@ -183,11 +196,23 @@ def require_sound(record: Record) -> None:
         if not isinstance(text := record.get(name), str | None):
             raise ValueError(f"A record needs a text for {name!r}, got {reprlib.repr(text)}.")
     if record.keys() & {"tell", "add", "correct"}:
-        value, error = record.get("value", "nothing"), record.get("error")
-        if not (value is None or _is_finite(value)):
+        _require_sound_outcome(record)
+
+
+def _require_sound_outcome(record: Record) -> None:
+    several, one = record.get("values"), record.get("value", "nothing")
+    if "values" in record and not isinstance(several, dict):
+        raise ValueError(f"A record needs values by name, got {reprlib.repr(several)}.")
+    for value in several.values() if isinstance(several, dict) else [one]:
+        measured = value if isinstance(value, list) and value else [value]
+        if not all(v is None or _is_finite(v) for v in measured):
             raise ValueError(f"A record needs a finite number or null, got {reprlib.repr(value)}.")
-        if not isinstance(error, str | None):
-            raise ValueError(f"A record needs an error of text, got {reprlib.repr(error)}.")
+    std = record.get("noise_std")
+    for number in std.values() if isinstance(std, dict) else [std]:
+        if not (number is None or (_is_finite(number) and not str(number).startswith("-"))):
+            raise ValueError(f"A record needs a noise_std >= 0, got {reprlib.repr(number)}.")
+    if not isinstance(error := record.get("error"), str | None):
+        raise ValueError(f"A record needs an error of text, got {reprlib.repr(error)}.")
 
 
 def _is_finite(value: Json) -> bool:
@@ -196,13 +221,56 @@ def _is_finite(value: Json) -> bool:
     )
 
 
-def _finished(trial: Trial, record: Record) -> Trial:
+def _finished(trial: Trial, record: Record, metrics: Metrics) -> Trial:
     """Return the trial with its result, and with the point that was evaluated instead, if any."""
-    value, error, params = record["value"], record.get("error"), record.get("params", trial.params)
+    found = _measured(record, metrics)
+    error, params = record.get("error"), record.get("params", trial.params)
     note = record.get("note", trial.note)
-    assert isinstance(value, int | float | None)  # `require_sound` has seen to all four
-    assert isinstance(error, str | None)
+    assert isinstance(error, str | None)  # `require_sound` has seen to all three
     assert isinstance(params, dict)
     assert isinstance(note, str | None)
-    state: State = "failed" if value is None else "complete"
-    return replace(trial, params=params, value=value, state=state, error=error, note=note)
+    is_complete = found["value"] is not None or any(
+        v is not None for v in found["values"].values()
+    )
+    state: State = "complete" if is_complete else "failed"
+    return replace(trial, params=params, state=state, error=error, note=note, **found)
+
+
+class _Measured(TypedDict):
+    """The fields of a trial that hold what was measured."""
+
+    value: float | None
+    values: Values
+    replicates: Replicates
+    noise_std: Errors
+
+
+_NOTHING: _Measured = {"value": None, "values": {}, "replicates": {}, "noise_std": {}}
+
+
+def _measured(record: Record, metrics: Metrics) -> _Measured:
+    """Return what was measured, the lists of repeated measurements with it."""
+    several = record.get("values")
+    raw = several if isinstance(several, dict) else {UNNAMED: record["value"]}
+    if metrics.is_plain is isinstance(several, dict) and any(v is not None for v in raw.values()):
+        raise ValueError(f"a search of {metrics} has other records than {reprlib.repr(record)}")
+    if isinstance(several, dict):
+        require_metrics("A record", several, metrics)
+    values = {name: mean_of(raw.get(name)) for name in metrics.names}
+    if all(value is None for value in values.values()):
+        return _NOTHING
+    replicates = {
+        name: tuple(v for v in each if isinstance(v, int | float))
+        for name, each in raw.items()
+        if isinstance(each, list)
+    }
+    std = record.get("noise_std")
+    stds = std if isinstance(std, dict) else {} if std is None else {UNNAMED: std}
+    known = {name: float(v) for name, v in stds.items() if isinstance(v, int | float)}
+    only = metrics.only
+    return {
+        "value": None if only is None else values[only],
+        "values": {} if metrics.is_plain else values,
+        "replicates": replicates,
+        "noise_std": known,
+    }

@@ -10,11 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from thomax.storage.front import front_of, ranked, value_in
 from thomax.storage.headers import search_header
 from thomax.storage.journal import Journal
+from thomax.storage.metrics import Metrics
 from thomax.storage.records import Record
 from thomax.storage.replay import History
-from thomax.storage.trial import Correction, Direction, Trial, ranked, sign_of
+from thomax.storage.trial import Correction, Direction, Trial, sign_of
 from thomax.support.types import Json
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Snapshot:
     are objects, as a journal does.
 
     Args:
-        direction: "maximize" if large values are best, "minimize" if small ones are.
+        metrics: The objectives and limits.
         seed: The seed of the search.
         trials: All trials in the order of their numbers.
         searched: The space, or its description where only the journal is known.
@@ -62,7 +64,7 @@ class Snapshot:
         search: How the policy's scores are maximised; None if only the journal is known.
     """
 
-    direction: Direction
+    metrics: Metrics
     seed: int
     trials: list[Trial]
     searched: "Space | Pool | dict[str, Json]"
@@ -90,9 +92,9 @@ class Snapshot:
         journal = Journal.read(path)
         header = search_header(journal.path, journal.header)
         return cls(
-            header.direction,
+            header.metrics,
             header.seed,
-            History(journal.records).listed(),
+            History(journal.records, header.metrics).listed(),
             header.space,
             journal.path,
             batches_of(journal.records),
@@ -102,6 +104,11 @@ class Snapshot:
     def name(self) -> str:
         """What a page calls the search."""
         return "search" if self.journal is None else self.journal.name
+
+    @property
+    def direction(self) -> Direction:
+        """Whether the first objective is maximised or minimised."""
+        return self.metrics.direction
 
     @property
     def sign(self) -> float:
@@ -159,8 +166,15 @@ class Snapshot:
 
     @cached_property
     def ranked(self) -> list[Trial]:
-        """The trials with a value, the best first."""
-        return ranked(self.trials, self.direction)
+        """The feasible trials, the best first; of several objectives those of the front."""
+        if self.metrics.only is None:
+            return self.front
+        return ranked(self.trials, self.metrics)
+
+    @cached_property
+    def front(self) -> list[Trial]:
+        """The feasible trials that no other feasible one beats, in the order of their numbers."""
+        return front_of(self.trials, self.metrics)
 
     @property
     def next_number(self) -> int:
@@ -169,8 +183,8 @@ class Snapshot:
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the best observed value, if there is one."""
-        return self.ranked[0] if self.ranked else None
+        """The feasible trial with the best value, if there is one; none of several objectives."""
+        return self.ranked[0] if self.ranked and self.metrics.only is not None else None
 
     @property
     def parameters(self) -> list[str]:
@@ -181,13 +195,17 @@ class Snapshot:
             return [*self.space.parameters]
         return [*dict.fromkeys(name for t in self.trials for name in t.params)]
 
-    def data(self) -> "Data":
-        """Return what the model learns from: failures are NaN, larger is better."""
-        from thomax.storage.observations import observed_data
+    def data(self, metric: str | None = None) -> "Data":
+        """Return what the model of a metric learns from: failures are NaN, larger is better.
+
+        Args:
+            metric: Its name; by default the first objective.
+        """
+        from thomax.storage.observations import measured_data
 
         told = [t for t in self.trials if t.state in ("complete", "failed")]
-        values = [t.value for t in told]
-        return observed_data(self.encode(told), values, self.encode(self.pending), self.direction)
+        rows, pending = self.encode(told), self.encode(self.pending)
+        return measured_data(told, rows, pending, self.metrics, metric)
 
     def encode(self, trials: Sequence[Trial]) -> "np.ndarray":
         """Return the points of trials as the model sees them, one row each.
@@ -204,7 +222,7 @@ class Snapshot:
         return encoded(self.space, [t.params for t in trials])
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """Return all trials as a pandas DataFrame, a column for each parameter.
+        """Return all trials as a pandas DataFrame, a column for each parameter and each metric.
 
         A parameter called like another column gets the prefix "params.".
         """
@@ -214,7 +232,8 @@ class Snapshot:
             raise ImportError("to_dataframe needs pandas: pip install thomax[table]") from error
         rows = []
         for t in self.trials:
-            own = {"value": t.value, "state": t.state, "error": t.error, "note": t.note}
+            measured = {name: value_in(t, name, self.metrics) for name in self.metrics.names}
+            own = {**measured, "state": t.state, "error": t.error, "note": t.note}
             taken = {"number", *own}
             params = {f"params.{k}" if k in taken else k: v for k, v in t.params.items()}
             rows.append({"number": t.number, **params, **own})

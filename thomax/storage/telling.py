@@ -5,27 +5,32 @@ from pathlib import Path
 
 from thomax.storage.headers import missing_from, search_header
 from thomax.storage.journal import Journal
-from thomax.storage.outcomes import checked_outcome, remark
+from thomax.storage.outcomes import NoiseStd, Value, remark, told
 from thomax.storage.records import Record
 from thomax.storage.replay import require_sound, together
 
 
 def tell_pending(
-    path: Path, number: int, value: float | None, error: str | None, note: str | None = None
+    path: Path,
+    number: int,
+    value: Value,
+    error: str | None,
+    note: str | None = None,
+    noise_std: NoiseStd = None,
 ) -> bool:
     """Record the outcome of a pending trial, if an index tells that this is all there is to do.
 
     Args:
         path: The journal.
         number: The trial.
-        value: Its value; None or NaN if it failed.
+        value: Its value, or its values by the names of metrics; None or NaN if it failed.
         error: Why it failed.
         note: A remark on it.
+        noise_std: The known standard deviation of one measurement, for metrics by name.
 
     Returns:
         Whether it was recorded; if not, nothing was changed, and opening the journal tells more.
     """
-    result, failure = checked_outcome(value, error)
     opened = Journal.open_at_end(path) if path.is_file() else None
     if opened is None:
         return False
@@ -36,8 +41,9 @@ def tell_pending(
             return False
         if not _are_in_space(journal, state.points):
             return False
-        told: Record = {"tell": number, "value": result, "error": failure}
-        journal.append(told | remark("tell", "note", note))
+        metrics = search_header(journal.path, journal.header).metrics
+        outcome = told(value, error, noise_std, metrics=metrics)
+        journal.append({"tell": number, **outcome, **remark("tell", "note", note)})
         del state.numbers[number]
         journal.write_index([*state.numbers], state.next_number)
     return True

@@ -1,13 +1,16 @@
-"""One evaluation of a search, and what is said of many: which is best, which way is better."""
+"""One evaluation of a search: its point, its state and what was measured."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from thomax.support.types import Params
 
 State = Literal["pending", "complete", "failed", "dropped", "retracted"]
 Direction = Literal["maximize", "minimize"]
+Values: TypeAlias = Mapping[str, float | None]
+Replicates: TypeAlias = Mapping[str, Sequence[float]]
+Errors: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,9 @@ class Correction:
         value: The value before, if there was one.
         error: Why there was none.
         why: Why it was changed, if somebody said so.
+        values: The values of all metrics before, as in `Trial.values`.
+        replicates: The repeated measurements before, as in `Trial.replicates`.
+        noise_std: The known errors before, as in `Trial.noise_std`.
 
     Examples:
         >>> Correction(record=9, state="complete", value=0.18, why="two digits swapped").value
@@ -31,6 +37,9 @@ class Correction:
     value: float | None = None
     error: str | None = None
     why: str | None = None
+    values: Values = field(default_factory=dict)
+    replicates: Replicates = field(default_factory=dict)
+    noise_std: Errors = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,13 +49,19 @@ class Trial:
     Args:
         number: The position of the trial in its search, counted from 0.
         params: The point, a value for each active parameter.
-        value: The observed value; only a complete trial has one.
+        value: The observed value, of repeated measurements their mean; only a complete trial has
+            one. Of a search for several objectives none has.
         state: "pending" until the result is known, then "complete", "failed" or "dropped"
             (given up before it ended); "retracted" if the result was taken back.
         error: Why a failed trial has no value.
         note: What was remarked when the result was told.
         corrections: What the trial was before each time that it was corrected or retracted.
         given: What `ask(given=...)` had fixed when the point was proposed.
+        values: The observed value of each metric by its name, None where it is missing; empty
+            unless the trial is complete, and where there is one objective without a name.
+        replicates: The measurements of each metric of which several were told together, by its
+            name; an objective without a name is called "value".
+        noise_std: The standard deviation of one measurement of each metric, where it was told.
 
     Examples:
         >>> Trial(number=0, params={"x": 0.5}).state
@@ -63,6 +78,9 @@ class Trial:
     note: str | None = None
     corrections: tuple[Correction, ...] = ()
     given: Params = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
+    replicates: Replicates = field(default_factory=dict)
+    noise_std: Errors = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         from thomax.storage.notebook import trial_html  # here: it needs this module
@@ -107,6 +125,11 @@ def outcome_words(outcome: Trial | Correction) -> str:
         >>> outcome_words(Correction(9, "failed", error="leak"))
         'failed: leak'
     """
+    if outcome.values:
+        return ", ".join(
+            f"{name} {'missing' if v is None else f'{v:.6g}'}"
+            for name, v in outcome.values.items()
+        )
     if outcome.value is not None:
         return f"{outcome.value:.6g}"
     return f"{outcome.state}: {outcome.error}" if outcome.error else outcome.state
@@ -120,19 +143,3 @@ def value_of(trial: Trial) -> float:
     """
     assert trial.value is not None, f"trial {trial.number} is {trial.state}: it has no value"
     return float(trial.value)
-
-
-def ranked(trials: Iterable[Trial], direction: Direction) -> list[Trial]:
-    """Return the complete trials, the best first, equal ones in the order of their numbers.
-
-    Args:
-        trials: Trials in any state.
-        direction: "maximize" if large values are best, "minimize" if small ones are.
-
-    Examples:
-        >>> trials = [Trial(n, {}, value, "complete") for n, value in enumerate([2.0, 1.0, 3.0])]
-        >>> [t.number for t in ranked(trials, "minimize")]
-        [1, 0, 2]
-    """
-    sign = sign_of(direction)
-    return sorted((t for t in trials if t.state == "complete"), key=lambda t: -sign * value_of(t))
