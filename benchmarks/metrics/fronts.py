@@ -179,12 +179,18 @@ def analytic() -> list[MetricTask]:
     """Return the functions on boxes."""
     unit = 0.0, 1.0
     return [
-        on_cube("zdt1", zdt1, *unit, 6, reference=(1.0, 5.4), source="Zitzler et al. (2000)"),
+        on_cube(
+            "zdt1", zdt1, *unit, 6, reference=(1.0, 5.4), volume=5.4 - 1 / 3,
+            source="Zitzler et al. (2000)",
+        ),
         on_cube("zdt3", zdt3, *unit, 8, reference=(0.95, 5.7), source="Zitzler et al. (2000)"),
-        on_cube("dtlz2", dtlz2, *unit, 6, reference=(1.1,) * 3, source="Deb et al. (2005)"),
+        on_cube(
+            "dtlz2", dtlz2, *unit, 6, reference=(1.1,) * 3, volume=1.1**3 - math.pi / 6,
+            source="Deb et al. (2005)",
+        ),
         on_cube("dtlz7", dtlz7, *unit, 6, reference=(1.1, 1.1, 15), source="Deb et al. (2005)"),
         on_cube(
-            "branin_currin", branin_currin, *unit, 2, reference=(18, 6),
+            "branin_currin", branin_currin, *unit, 2, reference=(18, 6), volume=59.36011874867746,
             source="Belakaria et al. (2019)",
         ),
         on_cube("fonseca", fonseca, -2, 2, 3, reference=(1.08,) * 2, source="Fonseca (1995)"),

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.metrics.problem import MetricTask, Params, Values
+from benchmarks.metrics.problem import Direction, MetricTask, Params, Values
 from benchmarks.tasks.chemistry import learned_yield, rows
 from benchmarks.tasks.early.reactions import aniline
 from benchmarks.tasks.tuning import parts, require_sklearn
@@ -109,7 +109,7 @@ def _network(name: str) -> MetricTask:
         name,
         network_space(),
         network_values,
-        {"accuracy": "maximize"} | ({"log10_multiplications": "minimize"} if front else {}),
+        _with_cost("accuracy", "log10_multiplications", front),
         {} if front else {"multiplications": "<= 1000"},
         reference=(40.0, 4.0) if front else (),
         source="digits of scikit-learn",
@@ -128,11 +128,17 @@ def _coupling(name: str) -> MetricTask:
         name,
         reaction.space,
         evaluate,
-        {"yield": "maximize"} | ({"cost": "minimize"} if front else {}),
+        _with_cost("yield", "cost", front),
         {} if front else {"cost": "<= 8"},
         reference=(0.0, 15.5) if front else (),
         source="Baumgartner's anilines of summit, learned",
     )
+
+
+def _with_cost(gain: str, cost: str, front: bool) -> dict[str, Direction]:
+    """Return the objectives: what is gained, and with a front also what it costs."""
+    objectives: dict[str, Direction] = {gain: "maximize"}
+    return objectives | {cost: "minimize"} if front else objectives
 
 
 def _suzuki(name: str) -> MetricTask:

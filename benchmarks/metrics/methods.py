@@ -2,17 +2,25 @@
 
 import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import thomax as tx
 from benchmarks.metrics.problem import MetricTask, Params, Values
 from benchmarks.metrics.registry import mode_of
 from benchmarks.metrics.rivals import RIVALS, make_rival, version
+from thomax.metric_scores import USUAL_WEIGHING, Weighing, metric_score
 
 OURS = "thomax"
-# Settings of ours that are compared with the default.
-VARIANTS: dict[str, dict[str, Any]] = {
-    OURS: {},
+# How draws of several metrics become one: what is compared with the default.
+VARIANTS = {
+    OURS: USUAL_WEIGHING,
+    "thomax-chebyshev": Weighing(scalarisation="chebyshev"),
+    "thomax-hypervolume": Weighing(scalarisation="hypervolume"),
+    "thomax-limits-full": Weighing(limit_beta=1.0),
+    "thomax-limits-half": Weighing(limit_beta=0.5),
 }
 METHODS = (OURS, "random", *RIVALS)
 
@@ -43,8 +51,8 @@ class Session:
         self._rival = self._ours = None
         self.made_by: dict[str, str] = {}
         if method in VARIANTS:
-            self._ours = _optimizer(method, task, seed)
-            self.made_by = {"settings": settings(self._ours)}
+            self._ours, self._weighing = _optimizer(task, seed), VARIANTS[method]
+            self.made_by = {"settings": settings(self._ours, self._weighing)}
         else:
             self._rival = make_rival(method, task, seed, starts)
             self.made_by = {} if method == "random" else {"package": version(method)}
@@ -53,7 +61,8 @@ class Session:
         """Return n points."""
         begin = time.perf_counter()
         if self._ours is not None:
-            trials = self._ours.ask(n)
+            with _weighed(self._weighing):
+                trials = self._ours.ask(n)
             self._asked = [(dict(trial.params), trial) for trial in trials]
             found = [params for params, _ in self._asked]
         else:
@@ -74,18 +83,31 @@ class Session:
             self._rival.tell(params, losses, excess)
 
 
-def _optimizer(method: str, task: MetricTask, seed: int) -> Any:
+def _optimizer(task: MetricTask, seed: int) -> Any:
     return tx.Optimizer(
         task.space,
         objectives=dict(task.objectives),
         limits=dict(task.limits),
         seed=seed,
         initial=0,
-        **VARIANTS[method],
     )
 
 
-def settings(optimizer: Any) -> str:
+@contextmanager
+def _weighed(weighing: Weighing) -> Iterator[None]:
+    """Let suggestions weigh metrics up in another way: no setting of the optimiser says how."""
+    if weighing == USUAL_WEIGHING:
+        yield
+        return
+
+    def replaced(policy: Any, keys: Any, data: Any, _: Weighing) -> Any:
+        return metric_score(policy, keys, data, weighing)
+
+    with patch("thomax.suggest.metric_score", replaced):
+        yield
+
+
+def settings(optimizer: Any, weighing: Weighing) -> str:
     """Return a short digest of all settings of ours: records of others are told apart."""
-    parts = optimizer.policy, optimizer.search
+    parts = optimizer.policy, optimizer._search, weighing
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]

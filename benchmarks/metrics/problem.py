@@ -88,7 +88,7 @@ def _excess(value: float, limit: str) -> float:
     return (over if sign == "<=" else -over) / scale
 
 
-def named(names: Sequence[str], numbers: Sequence[float]) -> Values:
+def named(names: Sequence[str], numbers: Array) -> Values:
     """Return numbers by name.
 
     Example:
