@@ -6,6 +6,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process on each core
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from benchmarks.command import act
 from benchmarks.metrics.command import add_arguments
@@ -17,11 +18,11 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run `python -m benchmarks.metrics`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.metrics", description=__doc__)
     add_arguments(parser, _positive)
-    return act(parser.parse_args())
+    return act(parser.parse_args(arguments))
 
 
 if __name__ == "__main__":
