@@ -118,11 +118,11 @@ def test_a_rival_takes_part_is_told_everything_and_repeats_itself(method):
     if method == "optuna-gp":
         pytest.importorskip("torch")
     task = "disc_brake" if takes_part(method, "disc_brake") else "concrete_beam"
-    run = MetricRun(task, method, 2, 1, 12)
+    run = MetricRun(task, method, 2, 1, 10)
     first, second = perform(run), perform(run)
     assert first["front"] == second["front"]
     assert first["feasible"] == second["feasible"]
-    assert len(first["feasible"]) == 12
+    assert len(first["feasible"]) == 10
     assert "package" in first
 
 
@@ -187,15 +187,15 @@ def test_a_method_without_runs_of_some_task_has_no_rank_and_harms_nobody():
 
 
 def test_known_fronts_have_the_volumes_that_regret_is_measured_by():
-    x = np.linspace(0, 1, 2001)
+    x = np.linspace(0, 1, 501)
     zdt1 = np.column_stack([x, 1 - np.sqrt(x)])
     task = metric_task("zdt1")
-    assert hypervolume(zdt1, task.reference_losses()) == pytest.approx(task.volume, rel=1e-3)
-    angles = np.linspace(0, np.pi / 2, 40)
+    assert hypervolume(zdt1, task.reference_losses()) == pytest.approx(task.volume, rel=3e-3)
+    angles = np.linspace(0, np.pi / 2, 16)
     a, b = (g.ravel() for g in np.meshgrid(angles, angles))
     sphere = np.column_stack([np.cos(a) * np.cos(b), np.cos(a) * np.sin(b), np.sin(a)])
     task = metric_task("dtlz2")
-    assert hypervolume(sphere, task.reference_losses()) == pytest.approx(task.volume, rel=0.05)
+    assert hypervolume(sphere, task.reference_losses()) == pytest.approx(task.volume, rel=0.2)
     assert hypervolume(sphere, task.reference_losses()) < task.volume
 
 
