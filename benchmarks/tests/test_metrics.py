@@ -145,6 +145,26 @@ def test_scbo_keeps_to_its_centre_and_prefers_less_violation_to_a_better_value()
     assert not rival._is_better(4, 3)  # a tenth of a per cent less is not noticeable
 
 
+def test_joined_models_have_the_posteriors_of_the_single_ones():
+    pytest.importorskip("botorch")
+    import torch
+
+    from benchmarks.metrics.rivals.botorch import joined
+    from benchmarks.rivals.botorch import fitted, tensor
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(12, 3))
+    y = np.column_stack([1e3 * np.sin(5 * x[:, 0]), x[:, 1] ** 2 - 0.1, rng.normal(size=12)])
+    single = [fitted(tensor(x), column) for column in y.T]
+    at = tensor(rng.uniform(size=(7, 3)))
+    with torch.no_grad():
+        found = joined(single, tensor(x), y).posterior(at)
+        own = [model.posterior(at) for model in single]
+    for quantity in ("mean", "variance"):
+        expected = torch.cat([getattr(p, quantity) for p in own], dim=-1)
+        np.testing.assert_allclose(getattr(found, quantity), expected, rtol=1e-6)
+
+
 def test_a_variant_weighs_metrics_up_in_another_way_and_is_told_apart():
     task = metric_task("zdt1")
     found, digests = {}, set()

@@ -1,12 +1,15 @@
 """BoTorch's noisy expected improvements: of the hypervolume, or of one objective, with limits.
 
 Every objective and every limit has a SingleTaskGP of its own, as in BoTorch's tutorials, and
-acquisitions are maximised as there. The unit cube is that of `benchmarks.rivals.botorch`.
+acquisitions are maximised as there. The unit cube is that of `benchmarks.rivals.botorch`. After
+they were fitted one by one, the models become one of several independent outputs: the same
+posterior, but computed at once, which a test compares.
 
 Notation:
     m   objectives, the model's first outputs; the limits' excess are the others
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,13 +45,12 @@ class Modelled:
 
     def ask(self, n: int) -> list[Params]:
         """Propose n points at once; the same history gets the same answer."""
-        from botorch.models import ModelListGP
         from botorch.optim import optimize_acqf
 
         self._asks += 1
         x, y = tensor(self._points.encode(self._params)), np.array(self._outputs)
         with seeded(self._seed, self._asks):
-            model = ModelListGP(*(fitted(x, column) for column in y.T))
+            model = joined([fitted(x, column) for column in y.T], x, y)
             found, _ = optimize_acqf(
                 self._acquisition(model, x), unit_bounds(x.shape[-1]), q=n,
                 num_restarts=_RESTARTS, raw_samples=_RAW_SAMPLES, options=_OPTIONS,
@@ -82,6 +84,27 @@ class Modelled:
                 self._task.limits)),
             constraints=constraints, prune_baseline=True,
         )  # fmt: skip
+
+
+def joined(models: Sequence[Any], x: Any, y: Array) -> Any:
+    """Return one SingleTaskGP with the parameters of those that were fitted to each output.
+
+    Args:
+        models: A SingleTaskGP of each output.
+        x: The points that they were fitted to.
+        y: The outputs, one column for each.
+    """
+    import torch
+    from botorch.models import SingleTaskGP
+
+    if len(models) == 1:
+        return models[0]
+    whole = SingleTaskGP(x, tensor(y))
+    single = [dict(model.named_parameters()) for model in models]
+    with torch.no_grad():
+        for name, parameter in whole.named_parameters():
+            parameter.copy_(torch.stack([own[name] for own in single]).reshape(parameter.shape))
+    return whole.eval()
 
 
 def _output(i: int) -> Any:
