@@ -52,6 +52,7 @@ def run(job: tuple[str, int, tuple[int, ...]]) -> list[dict[str, Any]]:
                 search.tell(trial, problem.objective(trial.params, rng))
         trials, others = search.ask(BATCH), anywhere.ask(ANYWHERE)
         found = search.predict([*trials, *others])
+        assert isinstance(found, tx.Prediction)  # not one for each of several metrics
         values = [problem.objective(t.params, rng) for t in [*trials, *others]]
         inside = (found.measurement_low <= values) & (values <= found.measurement_high)
         for trial, value in zip(trials, values, strict=False):

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.slow
 PICTURES = {
     "01_posterior_draws.py": ["--output", "draws.png"],
     "02_figure_1.py": ["--output", "figure.png", "--trials", "7", "--draws", "4"],
+    "14_yield_against_cost.py": ["--output", "front.png"],
     "demo.py": ["--trials", "12", "--output", "out"],
 }
 SCRIPTS = sorted(p.name for p in (ROOT / "examples").glob("*.py"))

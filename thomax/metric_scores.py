@@ -4,7 +4,7 @@ Each metric has a model of its own, which learns from the evaluations that have 
 different metrics are independent. With one objective and no limit it would be the policy's score.
 """
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,30 +16,20 @@ from thomax.model.evaluation import Evaluator, Score, evaluator
 from thomax.model.failures import avoid_failures
 from thomax.model.metric_data import Bound, MetricData
 from thomax.model.targets import around, on_scale
-from thomax.model.tradeoffs import First, Scalarisation, Tradeoff, chebyshev, hypervolume
+from thomax.model.tradeoffs import First, Tradeoff, chebyshev, hypervolume
 from thomax.policies.base import Policy
+from thomax.search.settings import Scalarisation
 
-
-@dataclass(frozen=True)
-class Weighing:
-    """How draws of several metrics become one score.
-
-    Args:
-        scalarisation: How objectives are weighed up: by a random augmented "chebyshev" weighting,
-            or by the "hypervolume" that a draw adds to the front.
-        limit_beta: What multiplies the posterior's deviation in draws of metrics that are only
-            limited; None for what the policy has for objectives.
-    """
-
-    scalarisation: Scalarisation = "chebyshev"
-    limit_beta: float | None = 1.0
-
-
-USUAL_WEIGHING = Weighing()
+LIMIT_BETA: float | None = 1.0  # for draws of limited metrics; None: as for objectives
 
 
 def metric_score(
-    policy: Policy, keys: np.ndarray, data: MetricData, weighing: Weighing = USUAL_WEIGHING
+    policy: Policy,
+    keys: np.ndarray,
+    data: MetricData,
+    *,
+    scalarisation: Scalarisation = "chebyshev",
+    limit_beta: float | None = LIMIT_BETA,
 ) -> Score | Evaluator:
     """Return one score for each key, lowered where evaluations are likely to fail.
 
@@ -49,12 +39,15 @@ def metric_score(
         policy: What turns keys and data into the draws of one metric.
         keys: The keys of the trials, (B, 2).
         data: What has been observed.
-        weighing: How draws become one score.
+        scalarisation: How objectives are weighed up: by a random augmented "chebyshev" weighting
+            for each draw, or by the "hypervolume" that a draw adds to the front.
+        limit_beta: What multiplies the posterior's deviation in draws of metrics that are only
+            limited; None for what the policy has for objectives.
     """
     outcomes = data.outcomes
     if not policy.avoids_failures or outcomes.failed.all():
         return policy(keys, _or_zeros(data.metrics[0]))
-    found = _weighed(policy, keys, data, weighing)
+    found = _weighed(policy, keys, data, scalarisation, limit_beta)
     if not outcomes.failed.any():
         return found
     # All draws of a batch see the same border, as they would if they were asked for one by one.
@@ -63,7 +56,11 @@ def metric_score(
 
 
 def _weighed(
-    policy: Policy, keys: np.ndarray, data: MetricData, weighing: Weighing
+    policy: Policy,
+    keys: np.ndarray,
+    data: MetricData,
+    scalarisation: Scalarisation,
+    limit_beta: float | None,
 ) -> MetricScore:
     # Of a limited metric that nothing is known of yet, nothing can be asked.
     bounds = [b for b in data.bounds if len(data.metrics[b.column].successes())]
@@ -72,7 +69,7 @@ def _weighed(
     kept += [b.column for b in bounds if b.column >= data.objectives]
     scores: list[Score] = []
     for j in kept:
-        of_metric = policy if j < data.objectives else _with_beta(policy, weighing.limit_beta)
+        of_metric = policy if j < data.objectives else _with_beta(policy, limit_beta)
         scores.append(of_metric(metric_keys(keys, j), _or_zeros(known.metrics[j]).successes()))
     limits = [
         DrawnLimit(
@@ -80,7 +77,7 @@ def _weighed(
         )
         for b in bounds
     ]
-    tradeoff = _tradeoff(keys, known, data.front, scores, weighing)
+    tradeoff = _tradeoff(keys, known, data.front, scores, scalarisation)
     return MetricScore([evaluator(s) for s in scores], data.objectives, tradeoff, limits)
 
 
@@ -101,7 +98,7 @@ def _tradeoff(
     data: MetricData,
     front: np.ndarray,
     scores: list[Score],
-    weighing: Weighing,
+    scalarisation: Scalarisation,
 ) -> Tradeoff:
     count = data.objectives
     if count == 1:
@@ -111,7 +108,7 @@ def _tradeoff(
     if len(goals) == 0:
         goals = _any_values(data)
     standard = np.column_stack([_on_scale(scores[k], goals[:, k]) for k in range(count)])
-    if weighing.scalarisation == "hypervolume":
+    if scalarisation == "hypervolume":
         return hypervolume(standard)
     weights = [stream(key, Stream.WEIGHTS).dirichlet(np.ones(count)) for key in keys]
     return chebyshev(np.array(weights), standard)

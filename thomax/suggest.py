@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thomax.keys import NO_TRIAL, Stream, make_key, make_keys, stream
-from thomax.metric_scores import USUAL_WEIGHING, Weighing, metric_score
+from thomax.metric_scores import metric_score
 from thomax.model.blas import small_matrices
 from thomax.model.data import Data
 from thomax.model.evaluation import Evaluator, Score, in_units
@@ -46,7 +46,6 @@ def suggest(
     search: Search | None = None,
     exclude: Sequence[ParamsLike] = (),
     distinct: bool = True,
-    weighing: Weighing = USUAL_WEIGHING,
 ) -> list[Params]:
     """Return the next points: the maxima of n scores.
 
@@ -63,12 +62,12 @@ def suggest(
         search: How hard to search; None for the default.
         exclude: Points that are not returned.
         distinct: Whether the points must all differ.
-        weighing: How several metrics are weighed up.
     """
+    search = search or Search()
     with small_matrices(len(data)):
         keys = make_keys(seed, n, first=number)
         if isinstance(data, MetricData):
-            score = metric_score(policy, keys, data, weighing)
+            score = metric_score(policy, keys, data, scalarisation=search.scalarisation)
         else:
             score = _score(policy, keys, data)
         return maximise(  # Algorithm 1, line 8; Algorithm 2, line 7
@@ -78,7 +77,7 @@ def suggest(
             stream(make_key(seed, len(data)), Stream.SEARCH),
             score,
             space,
-            search=search or Search(),
+            search=search,
             exclude=exclude,
             centres=data.x[data.best(_CENTRES if policy.search_near_best else 0)],
             known=data.x if len(data.x) else data.pending,

@@ -57,3 +57,15 @@ def test_corrections_and_notes_are_marked():
         assert "stirrer &lt;b&gt;slow" in shown
     assert "<th>before</th><td>0.18</td>" in trial._repr_html_()
     assert "error" not in search._repr_html_()
+
+
+def test_several_metrics_have_a_column_each_and_the_front_comes_first():
+    """Row 20."""
+    aims = {"yield": "maximize", "cost": "minimize"}
+    search = Optimizer({"x": Float(0, 1)}, Random(), seed=0, objectives=aims)
+    for x, cost in ((0.25, 1.0), (0.5, 9.0), (0.75, 4.0)):
+        search.tell({"x": x}, {"yield": x, "cost": cost})
+    shown = search._repr_html_()
+    assert "<th>state</th><th>yield</th><th>cost</th><th>x</th>" in shown
+    assert re.findall(r"<tr><td>front</td><td>(\d)</td>", shown) == ["0", "2"]
+    assert "<th>yield</th><td>0.75</td>" in search.trials[2]._repr_html_()

@@ -173,4 +173,4 @@ def spread(y: np.ndarray, count: int) -> np.ndarray:
     while len(chosen) < count:
         distance = np.minimum(distance, np.square(z - z[chosen[-1]]).sum(axis=1))
         chosen.append(int(distance.argmax()))
-    return np.array(chosen)
+    return np.array(chosen)[:count]

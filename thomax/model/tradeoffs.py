@@ -18,18 +18,18 @@ region that the front does not dominate is made up.
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from scipy.special import softmax
 
 from thomax.model.metric_data import spread
 
-Scalarisation: TypeAlias = Literal["chebyshev", "hypervolume"]
-
 _RHO = 0.05
 _SOFTNESS = 0.02  # of the minimum, in units of z: far less than a front's extent
-_MARGIN = 0.1  # of the front's extent, between its worst values and the reference point
+# Of the front's extent, between its worst values and the reference point. With 0.1 an early front
+# hardly grows at its ends: 40 evaluations of Branin-Currin found a volume of 88.7, with 0.5 100.3.
+_MARGIN = 0.5
 _MOST_POINTS = {1: 1, 2: 200, 3: 24, 4: 12}  # of a front, by its objectives: boxes are many
 
 

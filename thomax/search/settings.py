@@ -1,9 +1,12 @@
 """The settings of the search for a draw's maximum."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from thomax.support.checks import FLAG, SHARE, check, whole
+from thomax.support.checks import FLAG, SHARE, check, one_of, whole
 from thomax.support.spelling import spell_checked
+
+Scalarisation: TypeAlias = Literal["chebyshev", "hypervolume"]
 
 
 @spell_checked
@@ -22,6 +25,8 @@ class Search:
             is fast, else where the best point that was found for a draw is taken.
         rounding: Whether to treat all parameters as continuous, and round at the end.
         random_starts: Whether to improve random candidates, whatever their scores.
+        scalarisation: How the draws of several objectives become one score: by a random augmented
+            "chebyshev" weighting of each draw, or by the "hypervolume" that it adds to the front.
 
     Examples:
         >>> Search(candidates=500, restarts=4).iterations
@@ -37,12 +42,14 @@ class Search:
     max_enumerated: int = 100_000
     rounding: bool = False
     random_starts: bool = False
+    scalarisation: Scalarisation = "chebyshev"
 
     def __post_init__(self) -> None:
         counts = ("candidates", "restarts", "restarts_per_draw", "rounds")
         check(
             self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), max_enumerated=whole(0),
             local_fraction=SHARE, rounding=FLAG, random_starts=FLAG,
+            scalarisation=one_of("chebyshev", "hypervolume"),
         )  # fmt: skip
 
     @classmethod

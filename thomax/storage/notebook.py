@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from thomax.storage.front import value_in
 from thomax.storage.snapshot import Snapshot
 from thomax.storage.trial import Trial, outcome_words, state_words
 
 _LONGEST = 60  # characters of a cell
 _LAST = 5  # trials that are shown
+_MOST_FRONT = 10  # trials of the front that are shown
 
 
 def trial_html(trial: Trial) -> str:
@@ -27,19 +29,23 @@ def trial_html(trial: Trial) -> str:
 
 
 def search_html(title: str, snapshot: Snapshot) -> str:
-    """Return a search as its title, its best trial and its last ones.
+    """Return a search as its title, its best trial or its front, and its last ones.
 
     Args:
         title: A line about the search, not escaped yet.
         snapshot: The search.
     """
-    shown = [("best", snapshot.best)] if snapshot.best else []
+    front = [] if snapshot.metrics.only else snapshot.front[:_MOST_FRONT]
+    shown = [("best", snapshot.best)] if snapshot.best else [("front", t) for t in front]
     shown += [("", trial) for trial in snapshot.trials[-_LAST:]]
     names = [*dict.fromkeys(name for _, trial in shown for name in trial.params)]
     remarks = [name for name in ("error", "note") if any(getattr(t, name) for _, t in shown)]
-    head = ["", "trial", "state", "value", *names, *remarks]
+    metrics = snapshot.metrics
+    head = ["", "trial", "state", *metrics.names, *names, *remarks]
     rows = [
-        [mark, t.number, state_words(t), *map(_shown, [t.value, *map(t.params.get, names)])]
+        [mark, t.number, state_words(t)]
+        + [_shown(value_in(t, name, metrics)) for name in metrics.names]
+        + [_shown(t.params.get(name)) for name in names]
         + [_shown(getattr(t, name)) for name in remarks]
         for mark, t in shown
     ]
@@ -51,7 +57,8 @@ def search_html(title: str, snapshot: Snapshot) -> str:
 
 def _outcome(trial: Trial) -> Mapping[str, float | str]:
     before = ", ".join(map(outcome_words, trial.corrections)) or None
-    found = {"value": trial.value, "error": trial.error, "note": trial.note, "before": before}
+    measured = {"value": trial.value} if not trial.values else trial.values
+    found = {**measured, "error": trial.error, "note": trial.note, "before": before}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -104,8 +104,8 @@ def told(
         return {"value": number, "error": failure, **std}
     if error is not None:
         return {"value": None, "error": _of_metrics_and_error(value, error, metrics, who)}
-    if value is MISSING or value is None:
-        return {"value": None, "error": checked_outcome(value, None, who)[1]}
+    if (failure := _nothing(value, who)) is not None:
+        return {"value": None, "error": failure}
     found = {name: _measured(each, None, who)[0] for name, each in _named(value, metrics, who)}
     if all(each is None for each in found.values()):
         return {"value": None, "error": "no metric has a value"}
@@ -114,6 +114,17 @@ def told(
     stds: Record = {name: std for name, std in known.items() if values[name] is not None}
     outcome: Record = {"values": values, "error": None}
     return outcome | {"noise_std": stds} if stds else outcome
+
+
+def _nothing(value: Any, who: str) -> str | None:
+    """Return why there is no value at all, where None or NaN stands for all metrics."""
+    if (
+        value is MISSING
+        or value is None
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
+        return checked_outcome(value, None, who)[1]
+    return None
 
 
 def corrected(

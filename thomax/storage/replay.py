@@ -209,7 +209,8 @@ def _require_sound_outcome(record: Record) -> None:
             raise ValueError(f"A record needs a finite number or null, got {reprlib.repr(value)}.")
     std = record.get("noise_std")
     for number in std.values() if isinstance(std, dict) else [std]:
-        if not (number is None or (_is_finite(number) and not str(number).startswith("-"))):
+        is_std = isinstance(number, int | float) and _is_finite(number) and number >= 0
+        if not (number is None or is_std):
             raise ValueError(f"A record needs a noise_std >= 0, got {reprlib.repr(number)}.")
     if not isinstance(error := record.get("error"), str | None):
         raise ValueError(f"A record needs an error of text, got {reprlib.repr(error)}.")
