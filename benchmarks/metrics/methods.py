@@ -4,6 +4,8 @@ import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -11,16 +13,26 @@ import thomax as tx
 from benchmarks.metrics.problem import MetricTask, Params, Values
 from benchmarks.metrics.registry import mode_of
 from benchmarks.metrics.rivals import RIVALS, make_rival, version
-from thomax.metric_scores import USUAL_WEIGHING, Weighing, metric_score
+from thomax.metric_scores import LIMIT_BETA, metric_score
+from thomax.search.settings import Scalarisation, Search
 
 OURS = "thomax"
-# How draws of several metrics become one: what is compared with the default.
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How draws of several metrics become one, and how wide those of limits are."""
+
+    scalarisation: Scalarisation = Search().scalarisation
+    limit_beta: float | None = LIMIT_BETA
+
+
 VARIANTS = {
-    OURS: USUAL_WEIGHING,
-    "thomax-chebyshev": Weighing(scalarisation="chebyshev"),
-    "thomax-hypervolume": Weighing(scalarisation="hypervolume"),
-    "thomax-limits-full": Weighing(limit_beta=1.0),
-    "thomax-limits-half": Weighing(limit_beta=0.5),
+    OURS: Variant(),
+    "thomax-chebyshev": Variant(scalarisation="chebyshev"),
+    "thomax-hypervolume": Variant(scalarisation="hypervolume"),
+    "thomax-limits-full": Variant(limit_beta=1.0),
+    "thomax-limits-half": Variant(limit_beta=0.5),
 }
 METHODS = (OURS, "random", *RIVALS)
 
@@ -51,8 +63,9 @@ class Session:
         self._rival = self._ours = None
         self.made_by: dict[str, str] = {}
         if method in VARIANTS:
-            self._ours, self._weighing = _optimizer(task, seed), VARIANTS[method]
-            self.made_by = {"settings": settings(self._ours, self._weighing)}
+            self._variant = VARIANTS[method]
+            self._ours = _optimizer(task, seed, self._variant)
+            self.made_by = {"settings": settings(self._ours, self._variant)}
         else:
             self._rival = make_rival(method, task, seed, starts)
             self.made_by = {} if method == "random" else {"package": version(method)}
@@ -61,7 +74,7 @@ class Session:
         """Return n points."""
         begin = time.perf_counter()
         if self._ours is not None:
-            with _weighed(self._weighing):
+            with _with_limits(self._variant.limit_beta):
                 trials = self._ours.ask(n)
             self._asked = [(dict(trial.params), trial) for trial in trials]
             found = [params for params, _ in self._asked]
@@ -83,31 +96,28 @@ class Session:
             self._rival.tell(params, losses, excess)
 
 
-def _optimizer(task: MetricTask, seed: int) -> Any:
+def _optimizer(task: MetricTask, seed: int, variant: Variant) -> Any:
     return tx.Optimizer(
         task.space,
         objectives=dict(task.objectives),
         limits=dict(task.limits),
         seed=seed,
         initial=0,
+        search=Search(scalarisation=variant.scalarisation),
     )
 
 
 @contextmanager
-def _weighed(weighing: Weighing) -> Iterator[None]:
-    """Let suggestions weigh metrics up in another way: no setting of the optimiser says how."""
-    if weighing == USUAL_WEIGHING:
+def _with_limits(beta: float | None) -> Iterator[None]:
+    """Let suggestions draw limits as wide as this: no setting of the optimiser says how wide."""
+    if beta == LIMIT_BETA:
         yield
         return
-
-    def replaced(policy: Any, keys: Any, data: Any, _: Weighing) -> Any:
-        return metric_score(policy, keys, data, weighing)
-
-    with patch("thomax.suggest.metric_score", replaced):
+    with patch("thomax.suggest.metric_score", partial(metric_score, limit_beta=beta)):
         yield
 
 
-def settings(optimizer: Any, weighing: Weighing) -> str:
+def settings(optimizer: Any, variant: Variant) -> str:
     """Return a short digest of all settings of ours: records of others are told apart."""
-    parts = optimizer.policy, optimizer._search, weighing
+    parts = optimizer.policy, optimizer._search, variant.limit_beta
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]

@@ -44,7 +44,9 @@ def overview(comparison: Comparison) -> list[str]:
     head = ["method", *(f"mean rank after {k}" for k in steps)]
     head += [f"{name_of(first)} wins after {k} (p)" for k in steps]
     limited = comparison.mode == "limits"
-    head += ["infeasible", "feasible runs"] if limited else ["hypervolume", "infeasible"]
+    head += (
+        ["infeasible", "runs with a feasible point"] if limited else ["hypervolume", "infeasible"]
+    )
     rows = []
     for method in sorted(comparison.methods, key=lambda m: ranks[-1].get(m, math.inf)):
         last = comparison.infeasible(method, steps[-1])

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.metrics.command import FOLDER, PAGE
 from benchmarks.metrics.hypervolume import hypervolume
-from benchmarks.metrics.methods import VARIANTS, Session, settings, takes_part
+from benchmarks.metrics.methods import Session, takes_part
 from benchmarks.metrics.page import page
 from benchmarks.metrics.registry import metric_task
 from benchmarks.metrics.runner import (
@@ -165,18 +165,25 @@ def test_joined_models_have_the_posteriors_of_the_single_ones():
         np.testing.assert_allclose(getattr(found, quantity), expected, rtol=1e-6)
 
 
-def test_a_variant_weighs_metrics_up_in_another_way_and_is_told_apart():
-    task = metric_task("zdt1")
-    found, digests = {}, set()
-    for method in ("thomax", "thomax-chebyshev", "thomax-hypervolume"):
+@pytest.mark.parametrize(
+    ("name", "variants"),
+    [
+        ("zdt1", ["thomax-chebyshev", "thomax-hypervolume"]),
+        ("gramacy", ["thomax-limits-full", "thomax-limits-half"]),
+    ],
+)
+def test_a_variant_weighs_metrics_up_or_draws_limits_in_another_way(name, variants):
+    task = metric_task(name)
+    found, digests = [], set()
+    for method in ["thomax", *variants]:
         session = Session(method, task, 0, START_POINTS)
         for params in starts(task, 0):
             session.tell(params, task.evaluate(params))
-        found[method] = session.ask(2)
+        found.append(session.ask(2))
         digests.add(session.made_by["settings"])
-    assert found["thomax-chebyshev"] != found["thomax-hypervolume"]
+    assert found[0] in found[1:]
+    assert found[1] != found[2]
     assert len(digests) == 2
-    assert settings(session._ours, VARIANTS["thomax"]) in digests
 
 
 def test_wins_and_ranks_count_a_run_without_a_feasible_point_as_behind():
