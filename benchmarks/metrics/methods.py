@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import thomax as tx
 from benchmarks.metrics.problem import MetricTask, Params, Values
-from benchmarks.metrics.registry import mode_of
+from benchmarks.metrics.registry import metric_task, mode_of
 from benchmarks.metrics.rivals import RIVALS, make_rival, version
 from thomax.metric_scores import LIMIT_BETA, metric_score
 from thomax.search.settings import Scalarisation, Search
@@ -44,13 +44,17 @@ def check_method(name: str) -> None:
 
 
 def takes_part(method: str, task: str) -> bool:
-    """Return whether a method is for tasks of this kind.
+    """Return whether a method is for tasks of this kind, and a variant differs from ours there.
 
     Example:
         >>> takes_part("scbo", "gramacy"), takes_part("scbo", "zdt1")
         (True, False)
     """
-    return method not in RIVALS or mode_of(task) in RIVALS[method].modes
+    if method in RIVALS:
+        return mode_of(task) in RIVALS[method].modes
+    if method.startswith(f"{OURS}-limits"):
+        return bool(metric_task(task).limits)
+    return method not in VARIANTS or method == OURS or mode_of(task) == "objectives"
 
 
 class Session:

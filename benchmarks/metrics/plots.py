@@ -63,7 +63,8 @@ def _draw_task(axis: Any, comparison: Comparison, task: str) -> None:
         axis.fill_between(
             steps[both], low[both], high[both], color=_COLOURS[i % len(_COLOURS)], alpha=0.1, lw=0
         )
-    axis.set_yscale("log")
+    if axis.lines and any(len(line.get_xdata()) for line in axis.lines):
+        axis.set_yscale("log")
     axis.set_title(task, fontsize=9)
     axis.tick_params(labelsize=7)
     axis.grid(alpha=0.25)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.early.wins import Duel
-from benchmarks.metrics.methods import OURS
+from benchmarks.metrics.methods import OURS, VARIANTS
 from benchmarks.metrics.registry import metric_task
 from benchmarks.metrics.summary import Comparison
 
@@ -31,9 +31,11 @@ def name_of(method: str) -> str:
 
 def lines(comparison: Comparison) -> list[str]:
     """Return the table of methods, the best rank first, that of tasks, and the losses."""
-    lost = losses(comparison)
+    found = [*overview(comparison), "", *by_task(comparison)]
+    if comparison.methods[0] not in VARIANTS:
+        return found
     nowhere = [f"On none of these tasks {name_of(comparison.methods[0])} wins less than half."]
-    return [*overview(comparison), "", *by_task(comparison), "", *(lost or nowhere)]
+    return [*found, "", *(losses(comparison) or nowhere)]
 
 
 def overview(comparison: Comparison) -> list[str]:
@@ -54,7 +56,8 @@ def overview(comparison: Comparison) -> list[str]:
         rest = [last, whole] if limited else [comparison.volume_share(method, steps[-1]), last]
         rows.append([
             name_of(method), *(_number(r.get(method), ".2f") for r in ranks),
-            *(_duel(a.get(method)) for a in against), *map(_percent, rest),
+            *(_duel(a.get(method)) for a in against),
+            *(_percent(r) if method in comparison.ranked else "—" for r in rest),
             str(_runs(comparison, method)), _number(comparison.seconds(method), ".2f"),
         ])  # fmt: skip
     return _table([*head, "runs", "seconds a suggestion"], rows)

@@ -25,6 +25,7 @@ from benchmarks.metrics.runner import (
 from benchmarks.metrics.summary import comparisons
 from benchmarks.metrics.tables import losses, overview, summary
 from benchmarks.runner import records
+from benchmarks.tasks.datasets import DownloadError
 
 
 def record(task, method, seed, front, feasible="1" * 100, batch=4):
@@ -241,4 +242,8 @@ def test_the_quick_command_ends_with_a_summary_and_says_what_is_unknown(tmp_path
 
 
 def test_the_page_says_what_the_results_say():
-    assert page(records(FOLDER), FOLDER, PAGE) == PAGE.read_text("utf-8")
+    try:
+        text = page(records(FOLDER), FOLDER, PAGE)
+    except DownloadError as error:
+        pytest.skip(str(error))
+    assert text == PAGE.read_text("utf-8")
