@@ -27,9 +27,9 @@ on the same task and seed in which it is ahead, over all runs that both methods 
 Wilcoxon's signed-rank test over the tasks' win rates, corrected for the number of rivals after
 Holm. Below the tables stand the tasks on which thomax wins less than half of the runs, and against
 whom; bold is a loss in three of four runs, of at least five. *Infeasible* is the share of
-proposals that broke a limit. NSGA-II first evaluates a population of 50 and has but one more within
-{EVALUATIONS} evaluations: it is made for thousands. Times are of a shared machine: compare orders
-of magnitude at most.
+proposals that broke a limit. NSGA-II first evaluates a population of 50 and has but one more
+within {EVALUATIONS} evaluations: it is made for thousands. Times are of a shared machine: compare
+orders of magnitude at most.
 """
 
 
