@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help demo test test-slow test-all test-oldest test-integrations test-experiments audit lint docs \
 	build figure bench-draws bench-start bench-ask bench-optuna bench-paper bench-compare bench-compare-quick \
-	bench-initial bench-scale bench-failures bench-regret bench-coverage stress clean
+	bench-initial bench-scale bench-failures bench-regret bench-coverage \
+	bench-metrics stress clean
 
 help:
 	@echo "make demo         tune a real model beside TPE and random search, and write its report"
@@ -33,6 +34,7 @@ help:
 	@echo "make bench-failures what failed evaluations cost, told or dropped (1 h)"
 	@echo "make bench-regret the regret of the theorem's algorithm beside its bound (5 min)"
 	@echo "make bench-coverage how often the intervals of predictions hold (10 min)"
+	@echo "make bench-metrics several objectives and limits, beside Optuna and BoTorch (days)"
 	@echo "make bench-initial how many points should come before the model (1 h)"
 	@echo "make bench-scale  time and memory of large problems, beside Optuna and BoTorch (25 min)"
 	@echo "make bench-paper  run the paper's experiments and judge its claims (days)"
@@ -128,6 +130,10 @@ bench-regret: $(VENV)/.installed-plot
 bench-coverage: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.coverage $(if $(QUICK),--quick)
 
+bench-metrics: $(VENV)/.installed-rivals
+	$(BIN)/python -O -W ignore -m benchmarks.metrics $(if $(QUICK),--quick,--workers 2 \
+		--document docs/research/metrics.md)
+
 bench-scale: $(VENV)/.installed-rivals
 	$(BIN)/python -m benchmarks.scale $(if $(QUICK),--quick)
 
@@ -141,8 +147,8 @@ bench-paper: $(VENV)/.installed-tasks
 
 # Matrices of 200 MB stay with the process, and PyTorch checks no distributions' arguments: that
 # halves the time of TuRBO-1, and takes a quarter off BoTorch's others.
-bench-compare: export MALLOC_MMAP_MAX_ = 0
-bench-compare: export MALLOC_TRIM_THRESHOLD_ = 20000000000
+bench-compare bench-metrics: export MALLOC_MMAP_MAX_ = 0
+bench-compare bench-metrics: export MALLOC_TRIM_THRESHOLD_ = 20000000000
 bench-compare: $(VENV)/.installed-rivals
 	$(BIN)/python -O -m benchmarks compare --suite all --workers 2 \
 		--document $(if $(QUICK),build/compare-quick.md --quick,docs/research/benchmarks.md)

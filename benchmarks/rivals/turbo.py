@@ -50,6 +50,10 @@ class TrustRegion:
     def after(self, value: float, q: int) -> "TrustRegion":
         """Return the region after a batch of this best value."""
         succeeded = value > self.best + NOTICEABLE * abs(self.best)
+        return replace(self.counted(succeeded, q), best=max(self.best, value))
+
+    def counted(self, succeeded: bool, q: int) -> "TrustRegion":
+        """Return the region after a batch that succeeded or failed."""
         successes = self.successes + 1 if succeeded else 0
         failures = 0 if succeeded else self.failures + 1
         length = self.length
@@ -57,10 +61,7 @@ class TrustRegion:
             length, successes = min(2 * length, LARGEST), 0
         elif failures == math.ceil(max(4 / q, self.dimension / q)):
             length, failures = length / 2, 0
-        return replace(
-            self, best=max(self.best, value), length=length, successes=successes,
-            failures=failures,
-        )  # fmt: skip
+        return replace(self, length=length, successes=successes, failures=failures)
 
     @property
     def is_spent(self) -> bool:
@@ -126,31 +127,35 @@ class Turbo:
         assert self._region is not None
         x = tensor(self._points.encode([params for params, _ in self._told]))
         y = filled([value for _, value in self._told])
-        model = fitted(x, y, **_tutorial_parts(self._dimension))
+        model = fitted(x, y, **tutorial_parts(self._dimension))
         scales = model.covar_module.base_kernel.lengthscale.detach()[0]
-        candidates = self._candidates(x[int(np.argmax(y))], scales)
+        w = scales / scales.log().mean().exp()
+        candidates = scattered(x[int(np.argmax(y))], w * self._region.length)
         with torch.no_grad(), max_cholesky_size(float("inf")):
             return MaxPosteriorSampling(model, replacement=False)(candidates, num_samples=n)
 
-    def _candidates(self, centre: Any, scales: Any) -> Any:
-        """Scatter candidates over the trust region, moving some coordinates of the centre."""
-        import torch
 
-        assert self._region is not None
-        d = self._dimension
-        w = scales / scales.log().mean().exp()
-        low = (centre - w * self._region.length / 2).clamp(0, 1)
-        high = (centre + w * self._region.length / 2).clamp(0, 1)
-        count = min(MOST_CANDIDATES, max(FEWEST_CANDIDATES, CANDIDATES_PER_DIMENSION * d))
-        seed = int(torch.randint(2**31, (1,)))
-        sobol = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed).draw(count).double()
-        moved = torch.rand(count, d) <= min(1.0, MOVED / d)
-        still = ~moved.any(dim=1)
-        moved[still, torch.randint(d, (int(still.sum()),))] = True
-        return torch.where(moved, low + (high - low) * sobol, centre)
+def scattered(centre: Any, widths: Any) -> Any:
+    """Scatter candidates over a trust region, moving some coordinates of the centre.
+
+    Args:
+        centre: Of the region, (d,).
+        widths: Sides of the region, one number or (d,); it ends with the unit cube.
+    """
+    import torch
+
+    d = len(centre)
+    low, high = (centre - widths / 2).clamp(0, 1), (centre + widths / 2).clamp(0, 1)
+    count = min(MOST_CANDIDATES, max(FEWEST_CANDIDATES, CANDIDATES_PER_DIMENSION * d))
+    seed = int(torch.randint(2**31, (1,)))
+    sobol = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed).draw(count).double()
+    moved = torch.rand(count, d) <= min(1.0, MOVED / d)
+    still = ~moved.any(dim=1)
+    moved[still, torch.randint(d, (int(still.sum()),))] = True
+    return torch.where(moved, low + (high - low) * sobol, centre)
 
 
-def _tutorial_parts(d: int) -> dict[str, Any]:
+def tutorial_parts(d: int) -> dict[str, Any]:
     """Return the kernel and the likelihood of the tutorial's model."""
     from gpytorch.constraints import Interval
     from gpytorch.kernels import MaternKernel, ScaleKernel

@@ -1,0 +1,1 @@
+"""Compare methods on several objectives, or with limits: `python -m benchmarks.metrics`."""
