@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.command import main
+from benchmarks.early import page
 from benchmarks.early.power import Spread, statement
 from benchmarks.early.suites import METHODS, runs
 from benchmarks.early.tables import lines, power_lines, summary
@@ -205,3 +206,15 @@ def test_a_wrong_argument_is_one_sentence(arguments, sentence, tmp_path, capsys)
 
     assert main(["early", *arguments, "--folder", str(tmp_path)]) == 2
     assert re.search(sentence, capsys.readouterr().err)
+
+
+def test_the_page_of_first_evaluations_is_what_was_run():
+    written = page.PAGE.read_text("utf-8")
+    assert written == page.replaced(written, page.tables())
+    assert "| Optuna GPSampler | " in written
+
+
+def test_a_page_keeps_what_stands_around_its_tables():
+    whole = f"# Title\n{page.BEGIN}\nold\n{page.END}\nend\n"
+    new = f"{page.BEGIN}\nnew\n{page.END}"
+    assert page.replaced(whole, new) == f"# Title\n{new}\nend\n"
