@@ -166,6 +166,19 @@ def test_joined_models_have_the_posteriors_of_the_single_ones():
         np.testing.assert_allclose(getattr(found, quantity), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["scbo", "botorch-qlognei"])
+def test_random_points_take_the_place_of_those_that_algebra_fails_to_give(method, monkeypatch):
+    errors = pytest.importorskip("linear_operator.utils.errors")
+
+    def fail(*_, **__):
+        raise errors.NotPSDError("singular")
+
+    module = "scbo" if method == "scbo" else "botorch"
+    monkeypatch.setattr(f"benchmarks.metrics.rivals.{module}.fitted", fail)
+    found = perform(MetricRun("gramacy", method, 4, 0, 16))
+    assert len(found["feasible"]) == 16
+
+
 @pytest.mark.parametrize(
     ("name", "variants"),
     [

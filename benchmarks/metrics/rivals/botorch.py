@@ -9,7 +9,7 @@ Notation:
     m   objectives, the model's first outputs; the limits' excess are the others
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,18 +45,20 @@ class Modelled:
 
     def ask(self, n: int) -> list[Params]:
         """Propose n points at once; the same history gets the same answer."""
+        self._asks += 1
+        with seeded(self._seed, self._asks):
+            return proposed(lambda: self._best(n), self._points, n, self._params)
+
+    def _best(self, n: int) -> Array:
         from botorch.optim import optimize_acqf
 
-        self._asks += 1
         x, y = tensor(self._points.encode(self._params)), np.array(self._outputs)
-        with seeded(self._seed, self._asks):
-            model = joined([fitted(x, column) for column in y.T], x, y)
-            found, _ = optimize_acqf(
-                self._acquisition(model, x), unit_bounds(x.shape[-1]), q=n,
-                num_restarts=_RESTARTS, raw_samples=_RAW_SAMPLES, options=_OPTIONS,
-                sequential=True,
-            )  # fmt: skip
-        return self._points.decode(found.detach().numpy(), self._params)
+        model = joined([fitted(x, column) for column in y.T], x, y)
+        found, _ = optimize_acqf(
+            self._acquisition(model, x), unit_bounds(x.shape[-1]), q=n, num_restarts=_RESTARTS,
+            raw_samples=_RAW_SAMPLES, options=_OPTIONS, sequential=True,
+        )  # fmt: skip
+        return found.detach().numpy()
 
     def tell(self, params: Params, losses: Array, excess: Array) -> None:
         """Keep what is to be maximised, and the excess."""
@@ -84,6 +86,23 @@ class Modelled:
                 self._task.limits)),
             constraints=constraints, prune_baseline=True,
         )  # fmt: skip
+
+
+def proposed(best: Callable[[], Array], points: Cube, n: int, seen: list[Params]) -> list[Params]:
+    """Return the best points, or random ones where BoTorch's algebra fails.
+
+    Args:
+        best: Returns the best points of the unit cube, one row each.
+        points: The unit cube.
+        n: How many points.
+        seen: What was asked for before.
+    """
+    from linear_operator.utils.errors import NanError, NotPSDError
+
+    try:
+        return points.decode(best(), seen)
+    except (NanError, NotPSDError):
+        return points.random(np.random.default_rng(len(seen)), n, seen)
 
 
 def joined(models: Sequence[Any], x: Any, y: Array) -> Any:

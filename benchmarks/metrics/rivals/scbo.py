@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.metrics.problem import Array, MetricTask, Params
+from benchmarks.metrics.rivals.botorch import proposed
 from benchmarks.rivals.botorch import Cube, fitted, seeded, tensor
 from benchmarks.rivals.turbo import NOTICEABLE, TrustRegion, scattered, tutorial_parts
 
@@ -46,7 +47,7 @@ class Scbo:
             rng = np.random.default_rng([self._seed, self._asks])
             return self._points.random(rng, n, [])
         with seeded(self._seed, self._asks):
-            return self._points.decode(self._draw(n).numpy(), self._seen)
+            return proposed(lambda: self._draw(n).numpy(), self._points, n, self._seen)
 
     def tell(self, params: Params, losses: Array, excess: Array) -> None:
         """Keep what a point gave."""
