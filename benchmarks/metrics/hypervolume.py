@@ -80,7 +80,8 @@ def improvements(y: Array, r: Array) -> Array:
     for point in np.asarray(y, float):
         counts = np.isfinite(point).all() and not (front <= point).all(axis=1).any()
         if counts and (point < r).all():
+            # Of its box, what others dominate are the boxes of their common corners with it.
+            last += float(np.prod(r - point)) - hypervolume(np.maximum(front, point), r)
             front = np.vstack([front[~(front >= point).all(axis=1)], point])
-            last = hypervolume(front, r)
         found.append(last)
     return np.array(found)

@@ -10,7 +10,7 @@ value depend on.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +105,16 @@ def curve(record: Record) -> Array:
 
     The hypervolume, or minus the best feasible loss; minus infinity where none is feasible yet.
     """
-    task, count = metric_task(record["task"]), len(record["feasible"])
+    front = tuple(tuple(entry) for entry in record["front"])
+    return _curve(record["task"], front, len(record["feasible"]))
+
+
+@cache  # several tables and figures show the same runs
+def _curve(name: str, front: tuple[tuple[float, ...], ...], count: int) -> Array:
+    task = metric_task(name)
     losses = np.full((count, len(task.objectives)), np.inf)
-    for place, *y in record["front"]:
-        losses[place] = y
+    for place, *y in front:
+        losses[int(place)] = y
     if task.has_front:
         return improvements(losses, task.reference_losses())
     return -np.minimum.accumulate(losses[:, 0])
