@@ -18,7 +18,7 @@ def test_the_numbers_of_streams_never_change():
     assert numbers == {
         "RANDOM_SCORE": 0, "THETA0": 1, "THETA0_PRIME": 2, "NEURAL_TS_NOISE": 2, "EPS": 3,
         "FREQUENCIES": 4, "TAILS": 5, "INITIAL_DESIGN": 11, "SEARCH": 12, "OPTUNA_CHOICE": 13,
-        "REPORT_POINTS": 21, "REPORT_CANDIDATES": 22, "FAILURES": 31,
+        "REPORT_POINTS": 21, "REPORT_CANDIDATES": 22, "FAILURES": 31, "WEIGHTS": 41, "METRICS": 42,
     }  # fmt: skip
     plain = stream(make_key(1, 2), 12).standard_normal(5)
     np.testing.assert_array_equal(stream(make_key(1, 2), Stream.SEARCH).standard_normal(5), plain)
