@@ -64,13 +64,13 @@ def test_auto_is_what_the_optimiser_takes():
     levels = {name: Ordinal([1, 2, 5]) for name in "uv"}
     for parameters in (cube, cube | levels, cube | choices):
         usual = parse_method("auto").policy(Space(parameters))
-        assert (usual.beta, usual.warp_targets) == (0.5, True)
+        assert (usual.beta(100), usual.warp_targets) == (0.5, True)
     few = Space({"x": Float(0, 1), "y": Float(0, 1)})
     options = Space({**cube, "c": Categorical(["a", "b"]), "d": Bool()})
     branches = Space({**cube, **choices, "d": Float(0, 1, when={"u": "a"})})
     for space in (few, options, branches, Pool(X)):
         usual = parse_method("auto").policy(space)
-        assert (usual.beta, usual.warp_targets) == (1.0, False)
+        assert (usual.beta(100), usual.warp_targets) == (1.0, False)
 
 
 def test_both_algorithms_get_the_settings_that_the_optimiser_takes():

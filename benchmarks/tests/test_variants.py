@@ -25,7 +25,8 @@ def test_a_setting_changes_the_default_and_nothing_else():
 def test_a_schedule_ends_with_what_is_usual_or_with_its_last_number():
     usual = default_policy(SPACE).beta
     beta = parse_method("auto+beta=0.2<30").policy(SPACE).beta
-    assert [beta(n) for n in (0, 29, 30, 100)] == [0.2, 0.2, usual, usual]
+    assert [beta(n) for n in (0, 29, 30, 100)] == [0.2, 0.2, usual(30), usual(100)]
+    assert usual(0) != 0.2
     beta = parse_method("auto+beta=0.1<10,0.2<3d,0.6").policy(SPACE).beta
     assert [beta(n) for n in (9, 10, 17, 18)] == [0.1, 0.2, 0.2, 0.6]
     assert Schedule(((0.2, 5),), lambda n: n / 10)(7) == 0.7
@@ -34,7 +35,7 @@ def test_a_schedule_ends_with_what_is_usual_or_with_its_last_number():
 def test_a_schedule_by_dimension_counts_ten_for_a_pool():
     pool = Pool([[0.0], [1.0]])
     beta = parse_method("auto+beta=0.2<2d").policy(pool).beta
-    assert [beta(n) for n in (19, 20)] == [0.2, 1.0]
+    assert [beta(n) for n in (19, 20, 30)] == [0.2, 0.25, 1.0]
 
 
 def test_settings_of_the_search_and_the_first_points():
