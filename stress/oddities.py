@@ -30,15 +30,16 @@ VALUES: list[tuple[Any, str]] = [
         10**300,
         np.float16(1.5), np.float32(3e38), np.float64(2), np.longdouble(1) / 3, np.int8(-128),
         np.uint64(2**64 - 1), np.array(1.5), np.array(7, np.int16), Decimal("0.1"), Fraction(1, 3),
+        [1.0], (1.0,), np.array([1.0]), [LARGEST, LARGEST], [1.0, math.nan],
     )),
     *((v, FAILURE) for v in (
         None, math.nan, -math.nan, math.inf, -math.inf, np.float32("nan"), np.array(np.inf),
-        Decimal("NaN"), Decimal("Infinity"), np.float16("inf"),
+        Decimal("NaN"), Decimal("Infinity"), np.float16("inf"), [math.nan], [None, math.inf],
     )),
     *((v, REFUSED) for v in (
         "1", "", "nan", b"1", "九", True, False, np.bool_(True), np.array(False), 1j,
         complex(1, 0),
-        np.complex64(2), [1.0], (1.0,), {1.0}, {"loss": 1.0}, np.array([1.0]), np.zeros((1, 1)),
+        np.complex64(2), [], [[1.0]], ["1"], [True], {1.0}, {"loss": 1.0}, np.zeros((1, 1)),
         np.array("1"), np.array(None), np.datetime64("2020-01-01"), np.timedelta64(1, "s"),
         10**400, -(10**309), object(), print, range(1), iter([1.0]),
     )),
