@@ -21,7 +21,7 @@ PAGE, FIGURE = (
     DOCS / "images" / "first-evaluations.svg",
 )
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
-OURS, FORMER = "auto", "auto"  # the default by its name, now and in the screens
+OURS = "auto"  # the default: that of today in `own`, the former one in `screens`
 AFTER = (8, 16, 24, 32, 48)
 PACES = {1: "one at a time", 4: "batches of four"}
 VARIANTS = {
