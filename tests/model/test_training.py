@@ -242,6 +242,16 @@ def test_linear_training_in_closed_form_is_where_gradient_descent_ends():
     np.testing.assert_allclose(found[0], theta, atol=2e-4)
 
 
+def test_the_networks_of_a_batch_are_trained_as_if_each_were_alone():
+    problem = make_problem(MLP(2, 64), draws=4)
+    theta, certificate = train(problem, steps=15, polish=200, tolerance=0.01)
+    for i, alone in enumerate(problem.alone()):
+        found, own = train(alone, steps=15, polish=200, tolerance=0.01)
+        np.testing.assert_array_equal(found[0], theta[i])
+        assert own.iterations[0] == certificate.iterations[i]
+    assert len(set(certificate.iterations)) > 1  # each stops when it is done
+
+
 def test_one_small_step_does_not_end_training():
     """The second step of the first network gains 1 %, where its linear model promised all."""
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Training of B networks at once: Levenberg-Marquardt in function space, then polishing.
+"""Training of B networks: Levenberg-Marquardt in function space, then polishing.
 
 Minimises |y - f(X; theta)|^2 + s2 |theta - theta0|^2, the paper's loss (1), from theta0. Where the
 noise of values differs, with a variance s2_i each, residuals are multiplied by w_i, the root of
@@ -24,7 +24,8 @@ above it (for linear networks: above the minimum) is the certificate's estimate 
 may still fall. It costs one n x n factorisation.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,6 +72,16 @@ class Certificate:
     decrease: np.ndarray
     iterations: np.ndarray
 
+    @classmethod
+    def joined(cls, parts: Sequence["Certificate"]) -> "Certificate":
+        """Return the certificate of all the networks of several.
+
+        Args:
+            parts: The certificates, in the order of the networks.
+        """
+        names = ("loss", "decrease", "iterations")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -101,6 +112,11 @@ class Problem:
     def weighted_targets(self) -> np.ndarray:
         """The targets of the points that are no padding, as `linearised` counts them, (B, n)."""
         return self.targets[:, : self.n] * self.weights[: self.n]
+
+    def alone(self) -> list["Problem"]:
+        """Return the problem of every network by itself."""
+        each = zip(self.theta0, self.targets, strict=True)
+        return [replace(self, theta0=theta[None], targets=y[None]) for theta, y in each]
 
     def linearised(self, theta: np.ndarray) -> TangentSystem:
         """Return f and J at theta, and J (theta - theta0), all of them times the weights.
@@ -247,6 +263,17 @@ def train(
         polish: The most iterations of limited-memory BFGS after them.
         tolerance: The share of the loss that is left to gain when training stops.
     """
+    if not is_by_hand(problem.network):  # JAX compiles for B networks at once
+        return _train(problem, steps, polish, tolerance)
+    # A network that is done leaves its core to the others.
+    found = in_threads(lambda one: _train(one, steps, polish, tolerance), problem.alone())
+    theta, certificates = zip(*found, strict=True)
+    return np.concatenate(theta), Certificate.joined(certificates)
+
+
+def _train(
+    problem: Problem, steps: int, polish: int, tolerance: float
+) -> tuple[np.ndarray, Certificate]:
     with np.errstate(over="ignore", invalid="ignore"):  # steps that overflow are refused
         theta, used = gauss_newton(problem, steps=steps)
         models = _Models(problem, tolerance)

@@ -416,7 +416,7 @@ def _joined(values: list[Any]) -> Any:
     if isinstance(values[0], np.ndarray):
         return np.concatenate(values)
     if isinstance(values[0], Certificate):
-        return _join(values)
+        return Certificate.joined(values)
     return values[0]
 
 
