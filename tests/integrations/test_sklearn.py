@@ -473,3 +473,97 @@ def test_a_batch_that_cannot_be_fitted_has_no_score_of_any_objective(error_score
 def test_objectives_that_are_no_scores_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         hill_search(scoring=rising_and_falling, refit="up", **options).fit(X, Y)
+
+
+# Limits
+
+
+def test_a_limited_score_steers_the_search_as_it_does_the_plain_optimiser():
+    by_hand = Optimizer(
+        {"x": Float(-1, 1)}, POLICY, seed=0, initial=4, limits={"down": ">= -0.2"}
+    )
+    for _ in range(4):
+        for trial in by_hand.ask(2):
+            x = trial.params["x"]
+            by_hand.tell(trial, {"value": x, "down": -x})
+    search = hill_search(scoring=two_scores, refit="up", limits={"down": ">= -0.2"}).fit(X, Y)
+    assert search.optimizer_.trials == by_hand.trials
+    assert search.best_index_ == by_hand.best.number
+    assert search.best_params_["x"] == search.best_score_ <= 0.2
+    assert max(search.cv_results_["mean_test_up"]) > 0.2  # the best score does not keep it
+
+
+def test_the_seconds_of_fits_and_predictions_may_be_limited():
+    search = hill_search(limits={"score_time": "<= 1e9", "fit_time": ">= 0"}).fit(X, Y)
+    for name in ("score_time", "fit_time"):
+        told = [t.values[name] for t in search.optimizer_.trials]
+        assert told == [*search.cv_results_[f"mean_{name}"]]
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+
+
+def test_candidates_that_miss_all_limits_leave_the_closest_one_with_a_warning():
+    search = hill_search(scoring=two_scores, refit="up", limits={"down": ">= 5"})
+    with pytest.warns(UserWarning, match="No candidate keeps all limits") as caught:
+        search.fit(X, Y)
+    assert [w.filename for w in caught] == [__file__]
+    assert search.best_params_["x"] == min(p["x"] for p in search.cv_results_["params"])
+
+
+def test_a_function_chooses_among_all_candidates_whatever_the_limits():
+    options = {"metric": "up", "refit": lambda _: 3, "limits": {"down": ">= 5"}}
+    search = hill_search(scoring=two_scores, **options)
+    assert search.fit(X, Y).best_index_ == 3
+
+
+def test_objectives_and_limits_go_together():
+    search = hill_search(
+        scoring=two_scores, objectives=["up", "down"], refit="up", limits={"up": "<= 0.5"}
+    ).fit(X, Y)
+    assert search.optimizer_.front
+    assert all(t.values["up"] <= 0.5 for t in search.optimizer_.front)
+    assert search.best_score_ == max(u for u in search.cv_results_["mean_test_up"] if u <= 0.5)
+    assert clone(search).limits == {"up": "<= 0.5"}
+
+
+@failed_fits
+@nan_scores
+@pytest.mark.parametrize("error_score", [-5.0, math.nan])
+def test_a_candidate_that_cannot_be_fitted_has_no_seconds(error_score):
+    search = hill_search(
+        Hill(cliff=0.4), {"x": Categorical([-1.0, 0.5, 0.0])}, n_trials=3, batch=1,
+        limits={"score_time": "<= 1e9"}, error_score=error_score,
+    ).fit(X, Y)  # fmt: skip
+    bad = next(t for t in search.optimizer_.trials if t.params["x"] == 0.5)
+    expected = {} if math.isnan(error_score) else {"value": -5.0, "score_time": None}
+    assert bad.values == expected
+    assert search.best_params_ == {"x": 0.0}
+
+
+@failed_fits
+@nan_scores
+def test_what_a_failed_fit_took_is_not_told():
+    """Its seconds are those of an error: a model would learn that failing is fast."""
+    search = hill_search(
+        Hill(cliff=0.4), {"x": Categorical([-1.0, 0.5])}, n_trials=2, limits={"fit_time": "<= 1e9"}
+    ).fit(X, Y)
+    bad = next(t for t in search.optimizer_.trials if t.params["x"] == 0.5)
+    assert (bad.state, bad.values) == ("failed", {})
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"f1": ">= 0.5"}, r"name scores, fit_time or score_time, got 'f1' with the scores"),
+        ({"down": "0.5"}, 'A limit needs "<=" or ">=" and a number'),
+    ],
+)
+def test_limits_that_cannot_be_kept_are_refused(limits, message):
+    with pytest.raises(ValueError, match=message):
+        hill_search(scoring=two_scores, refit="up", limits=limits).fit(X, Y)
+
+
+def test_names_of_limits_are_checked_before_anything_is_fitted():
+    scoring = {"a": "accuracy", "b": "recall"}
+    search = hill_search(scoring=scoring, refit="a", limits={"c": ">= 0"}, estimator=Hill(cliff=-2))
+    with pytest.raises(ValueError, match="got 'c'"):
+        search.fit(X, Y)

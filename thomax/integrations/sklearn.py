@@ -19,6 +19,8 @@ from thomax.policies.base import Policy, PolicyFunction
 from thomax.space.parameters import Parameter
 from thomax.space.pool import Pool
 from thomax.space.space import Space, as_space
+from thomax.storage.front import is_feasible, least_violating
+from thomax.storage.metrics import UNNAMED
 from thomax.storage.outcomes import Value
 from thomax.storage.trial import Direction, Trial
 from thomax.support.checks import is_whole
@@ -41,6 +43,7 @@ Results = dict[str, Any]  # of scikit-learn: arrays by the names of columns
 Scoring = str | Callable[..., Any] | Sequence[str] | Mapping[str, Any] | None
 Split = tuple[np.ndarray, np.ndarray]  # the rows to train on, and those to test on
 Folds: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
+_SECONDS = ("fit_time", "score_time")  # means that scikit-learn measures beside the scores
 _ALL_FAILED = re.compile(r"All the \d+ fits failed")
 
 
@@ -64,6 +67,9 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         objectives: Several of the scores, to search for trade-offs between them instead: each is
             maximised, and `optimizer_.front` holds the best ones. `refit` chooses one of all
             candidates, by a score or as a function of `cv_results_`.
+        limits: What a good candidate keeps, by the names of scores and of the mean seconds
+            "fit_time" and "score_time", such as {"score_time": "<= 0.01"}. The best candidate is
+            then the best of those that keep all of them, unless `refit` is a function.
         random_state: The seed of the proposals, as scikit-learn takes it.
         scoring: The score or scores, as for GridSearchCV.
         n_jobs: The number of parallel fits, as for GridSearchCV.
@@ -100,6 +106,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         initial: Initial = None,
         metric: str | None = None,
         objectives: Sequence[str] | None = None,
+        limits: Mapping[str, str] | None = None,
         random_state: int | np.random.RandomState | None = None,
         scoring: Scoring = None,
         n_jobs: int | None = None,
@@ -128,6 +135,7 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.initial = initial
         self.metric = metric
         self.objectives = objectives
+        self.limits = limits
         self.random_state = random_state
 
     def _run_search(self, evaluate_candidates: Callable[..., Results], **_: object) -> None:
@@ -180,11 +188,23 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         aims: dict[str, Direction] | None = None
         if self.objectives is not None:
             aims = dict.fromkeys(self.objectives, "maximize")
-        policy = copy.deepcopy(self.policy)
-        return Optimizer(space, policy, seed=seed, initial=self.initial, objectives=aims)
+        return Optimizer(
+            space,
+            copy.deepcopy(self.policy),
+            seed=seed,
+            initial=self.initial,
+            objectives=aims,
+            limits=copy.deepcopy(self.limits),
+        )
 
     def _score_names(self, names: Sequence[str]) -> list[str]:
         """Choose the scores to maximise, of those that scikit-learn computes."""
+        for name in self.limits or ():
+            if name not in (*names, *_SECONDS):
+                raise ValueError(
+                    "ThomaxSearchCV needs limits= to name scores, fit_time or score_time, got "
+                    f"{name!r} with the scores {[*names]}: name it in scoring=."
+                )
         if self.objectives is None:
             return [self._score_name(names)]
         if isinstance(self.objectives, str) or self.metric is not None:
@@ -218,15 +238,19 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         prefix = "mean_test_"
         names = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
         wanted = self._score_names(names)
-        columns = [results[prefix + name] for name in wanted]  # also of the batches before
-        last = zip(*(column[-len(trials) :] for column in columns), strict=True)
-        for trial, scores in zip(trials, last, strict=True):
-            optimizer.tell(trial, self._as_told(scores))
+        for place, trial in enumerate(trials, start=len(results["params"]) - len(trials)):
+            scores = {name: results[prefix + name][place] for name in names}
+            seconds = {name: results[f"mean_{name}"][place] for name in _SECONDS}
+            if any(math.isnan(scores[name]) for name in wanted):  # a fit failed, at its own speed
+                seconds = dict.fromkeys(_SECONDS, math.nan)
+            optimizer.tell(trial, self._as_told(wanted, {**seconds, **scores}))
 
-    def _as_told(self, scores: Sequence[float]) -> Value:
-        if self.objectives is None:
-            return scores[0]
-        return dict(zip(self.objectives, scores, strict=True))
+    def _as_told(self, wanted: Sequence[str], found: Mapping[str, float]) -> Value:
+        """Return the scores to maximise, and what is limited, as the optimiser is told of them."""
+        limited = {name: found[name] for name in self.limits or ()}
+        if self.objectives is not None:
+            return {name: found[name] for name in wanted} | limited
+        return {UNNAMED: found[wanted[0]], **limited} if limited else found[wanted[0]]
 
     # If all fits of one batch fail, scikit-learn raises and forgets the batch. Here it counts as
     # failed, and stands in cv_results_ like any other failed fit.
@@ -243,8 +267,10 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
         for trial in trials:
             self._unfitted[trial.number] = trial.params
             if math.isfinite(self.error_score):
-                scores = [self.error_score] * len(self.objectives or ["score"])
-                optimizer.tell(trial, self._as_told(scores))
+                wanted = self.objectives or ["score"]
+                scores = dict.fromkeys([*wanted, *(self.limits or ())], self.error_score)
+                seconds = dict.fromkeys(_SECONDS, math.nan)
+                optimizer.tell(trial, self._as_told(wanted, {**scores, **seconds}))
             else:
                 optimizer.tell(trial, error=error)
 
@@ -264,6 +290,25 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
             rows[place:place] = [_failed_row(out[0], self.error_score)] * n_splits
         formatted: Results = super()._format_results(candidates, n_splits, rows, more_results)
         return formatted
+
+    def _select_best_index(
+        self, refit: bool | str | Callable[[Results], int], refit_metric: str, results: Results
+    ) -> int:
+        """Choose the candidate to refit: of those that keep the limits, if there are limits."""
+        if not self.limits or callable(refit):
+            return int(super()._select_best_index(refit, refit_metric, results))
+        trials, metrics = self.optimizer_.trials, self.optimizer_.metrics
+        kept = np.array([is_feasible(trial, metrics) for trial in trials])
+        if kept.any():
+            return int(np.where(kept, results[f"rank_test_{refit_metric}"], np.inf).argmin())
+        closest = least_violating(trials, metrics)
+        warn(
+            "No candidate keeps all limits: best_params_ are those of the one that comes closest.",
+            through=("sklearn", "joblib"),
+        )
+        if closest is None:
+            return int(super()._select_best_index(refit, refit_metric, results))
+        return closest.number
 
     def _add_unfitted_at_the_end(self, results: Results) -> None:
         # `fit` keeps this very dictionary, so it is changed in place.
