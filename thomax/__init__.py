@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from thomax.space.parameters import Bool, Categorical, Float, Int, Ordinal
     from thomax.space.pool import Pool
     from thomax.space.space import Space
+    from thomax.storage.outcomes import Result
     from thomax.storage.repair import repair
     from thomax.storage.trial import Correction, Trial
 
@@ -50,6 +51,7 @@ _HOMES = {
     "policies.sto": "STOBNTS STOBNTSLinear",
     "prediction": "Prediction",
     "space.pool": "Pool",
+    "storage.outcomes": "Result",
     "storage.repair": "repair",
     "shortcuts": "maximize minimize optimize theorem_settings",
     "space.space": "Space",
@@ -79,6 +81,7 @@ __all__ = [
     "Pool",
     "Prediction",
     "Random",
+    "Result",
     "STOBNTSLinear",
     "Search",
     "Sobol",

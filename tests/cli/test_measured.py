@@ -10,7 +10,7 @@ from thomax.cli.spacefile import read_space_file
 from thomax.cli.values import ValueRule
 from thomax.storage.journal import Journal
 from thomax.storage.metrics import Metrics
-from thomax.storage.outcomes import Failure
+from thomax.storage.outcomes import Failure, Result
 from thomax.storage.snapshot import Snapshot
 
 X = '[parameters]\nx = {type = "float", low = 0, high = 1}\n'
@@ -103,11 +103,32 @@ def test_programs_print_an_object_or_lines(output, values):
         ('{"yield": true}', "needs a number as 'yield', got 'True'"),
         ('{"yield": 0.8, "cots": 3}', "value of 'cots', which is no metric: did you mean 'cost'"),
         ("Yield=0.8\ncost=3", "value of 'Yield', which is no metric: did you mean 'yield'"),
+        ("yield=0.8\nnoise_std=0.1", "of each metric by its name, .*: call it noise_std_yield"),
+        ("yield=0.8\nnoise_std_yield=-1", "a number >= 0 as noise_std, got '-1'"),
+        ('{"yield": 0.8, "noise_std": {"yeild": 1}}', "of 'yeild', .*: did you mean 'yield'"),
     ],
 )
 def test_what_is_no_value_of_a_metric_is_a_failure_in_a_sentence(output, sentence):
     with pytest.raises(Failure, match=sentence):
         RULE.in_output(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"yield": 0.8, "cost": 3, "noise_std": {"yield": 0.1, "cost": null}}',
+        '{"yield": 0.8, "cost": 3, "noise_std_yield": 0.1}',
+        "noise_std_yield=0.1\nyield=0.8\ncost=3",
+        "yield=0.8 cost=3 noise_std_yield=0.1",
+    ],
+)
+def test_programs_know_the_noise_of_each_metric(output):
+    assert RULE.in_output(output) == Result({"yield": 0.8, "cost": 3}, {"yield": 0.1})
+
+
+def test_the_noise_of_the_only_metric_needs_no_name():
+    one = ValueRule(metrics=Metrics.of({"yield": "maximize"}))
+    assert one.in_output("yield=0.5\nnoise_std=0.1") == Result({"yield": 0.5}, {"yield": 0.1})
 
 
 def test_a_key_leads_to_the_object_with_the_metrics():
@@ -148,6 +169,19 @@ def test_a_search_of_several_metrics_from_the_file_to_the_report(thomax, file, p
     assert thomax("report", "lab.jsonl").code == 0
     assert 'id="front"' in Path("lab.html").read_text("utf-8")
     assert "6 complete" in thomax("run", "lab.toml", "--trials", "6", *program(PROGRAM)).out
+
+
+def test_a_run_records_repeats_and_the_noise_that_a_program_knows(thomax, file, program):
+    file(f"initial = 50\nseed = 0\ntrials = 2\n{X}")
+    printed = """
+x = float(sys.argv[2])
+print(json.dumps({"value": [x, x + 1], "noise_std": 0.25}))"""
+    assert thomax("run", "lab.toml", *program(printed)).code == 0
+    for trial in trials():
+        x = trial.params["x"]
+        assert trial.value == pytest.approx(x + 0.5)
+        assert trial.replicates == {"value": (x, x + 1)}
+        assert trial.noise_std == {"value": 0.25}
 
 
 def test_programs_without_a_value_fail_and_a_direction_has_no_place(thomax, file, program):

@@ -479,9 +479,7 @@ def test_objectives_that_are_no_scores_are_refused(options, message):
 
 
 def test_a_limited_score_steers_the_search_as_it_does_the_plain_optimiser():
-    by_hand = Optimizer(
-        {"x": Float(-1, 1)}, POLICY, seed=0, initial=4, limits={"down": ">= -0.2"}
-    )
+    by_hand = Optimizer({"x": Float(-1, 1)}, POLICY, seed=0, initial=4, limits={"down": ">= -0.2"})
     for _ in range(4):
         for trial in by_hand.ask(2):
             x = trial.params["x"]
@@ -564,6 +562,8 @@ def test_limits_that_cannot_be_kept_are_refused(limits, message):
 
 def test_names_of_limits_are_checked_before_anything_is_fitted():
     scoring = {"a": "accuracy", "b": "recall"}
-    search = hill_search(scoring=scoring, refit="a", limits={"c": ">= 0"}, estimator=Hill(cliff=-2))
+    search = hill_search(
+        scoring=scoring, refit="a", limits={"c": ">= 0"}, estimator=Hill(cliff=-2)
+    )
     with pytest.raises(ValueError, match="got 'c'"):
         search.fit(X, Y)

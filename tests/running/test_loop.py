@@ -3,6 +3,7 @@ import functools
 import math
 import multiprocessing
 import os
+import re
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -20,6 +21,7 @@ from thomax import (
     Int,
     Optimizer,
     Random,
+    Result,
     Search,
     STOBNTSLinear,
     StopReason,
@@ -879,3 +881,66 @@ def test_a_mistake_in_the_arguments_leaves_no_journal(options, tmp_path):
     with pytest.raises(ValueError, match="run needs"):
         minimize(lambda p: p["x"], {"x": Float(0, 1)}, journal=path, **options)
     assert not path.exists()
+
+
+# What else an objective knows
+
+
+def noisy_hill(params):
+    return Result([hill(params), hill(params) + 0.1], noise_std=0.05, note="warm")
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_objective_may_return_its_noise_and_a_note(batch):
+    search = optimizer()
+    run(search, noisy_hill, 6, batch=batch)
+    told = optimizer()
+    while len(told.trials) < 6:
+        for trial in told.ask(batch):
+            values = [hill(trial.params), hill(trial.params) + 0.1]
+            told.tell(trial, values, noise_std=0.05, note="warm")
+    assert search.trials[:batch] == told.trials[:batch]
+    assert batch > 1 or search.trials == told.trials
+    assert {t.note for t in search.trials} == {"warm"}
+    assert {t.noise_std["value"] for t in search.trials} == {0.05}
+
+
+def test_a_result_comes_from_other_processes_too():
+    search = optimizer()
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        run(search, noisy_hill, 2, executor=executor)
+    assert [t.noise_std for t in search.trials] == [{"value": 0.05}] * 2
+
+
+def test_several_metrics_have_their_noise_by_name():
+    search = optimizer(objectives={"a": "maximize", "b": "minimize"})
+    run(search, lambda p: Result({"a": p["x"], "b": p["y"]}, {"b": 0.1}), 2)
+    assert [t.noise_std for t in search.trials] == [{"b": 0.1}] * 2
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        (Result(math.nan), "the value was nan"),
+        (Result(0.25, noise_std=-1), r"noise_std to be a finite number >= 0, got -1.*value=0.25"),
+        (Result(0.25, note=3), r"needs a text as note, got 3.*value=0.25"),
+        (Result("high"), "needs a number as value, got 'high'"),
+        (Result(Result(1.0, noise_std=1.0), noise_std=2.0), "needs one noise_std, got 2.0"),
+    ],
+)
+def test_a_wrong_result_fails_the_trial_and_shows_what_came(returned, reason):
+    search = optimizer()
+    run(search, lambda _: returned, 1, give_up=0)
+    trial = search.trials[0]
+    assert trial.state == "failed"
+    assert re.search(reason, trial.error)
+
+
+def test_tell_and_correct_take_a_result_as_well():
+    search = optimizer()
+    trial = search.tell(search.ask(), Result(0.5, noise_std=0.1))
+    assert (trial.value, trial.noise_std) == (0.5, {"value": 0.1})
+    trial = search.correct(trial, Result([0.4, 0.6], noise_std=0.2))
+    assert (trial.replicates, trial.noise_std) == ({"value": (0.4, 0.6)}, {"value": 0.2})
+    with pytest.raises(ValueError, match=r"tell needs one noise_std, got 0\.3 and that of"):
+        search.tell(search.ask(), Result(0.5, noise_std=0.1), noise_std=0.3)

@@ -1,6 +1,7 @@
 """Where a program leaves its value: the last line of its output, or a file of JSON.
 
-Several metrics are a JSON object in the same places, or lines such as yield=0.81.
+Several metrics are a JSON object in the same places, or lines such as yield=0.81. What is known
+of the noise stands beside the values: `noise_std`, or noise_std_yield for one of several.
 """
 
 import difflib
@@ -14,11 +15,11 @@ from pathlib import Path
 from thomax.cli.numbers import number_in, repeated
 from thomax.cli.program import NUMBER
 from thomax.storage.metrics import PLAIN, Metrics
-from thomax.storage.outcomes import Failure, Measured, Value
+from thomax.storage.outcomes import Failure, Measured, Result, Value
 from thomax.support.spelling import nearest
 from thomax.support.types import Json
 
-_DEFAULT_KEY = "value"
+_DEFAULT_KEY, _NOISE_STD = "value", "noise_std"
 _ALIKE = 0.75  # of 1: another name is a slip, where that of a metric is missing
 
 
@@ -37,8 +38,10 @@ class ValueRule:
     Examples:
         >>> ValueRule.parse("metrics-{trial}.json:test.accuracy").key
         'test.accuracy'
-        >>> ValueRule().number('{"loss": 2, "value": 0.5}', "the last line")
+        >>> ValueRule().one('{"loss": 2, "value": 0.5}', "the last line")
         0.5
+        >>> ValueRule().one('{"value": 0.5, "noise_std": 0.1}', "the last line")
+        Result(value=0.5, noise_std=0.1, note=None)
     """
 
     file: str | None = None
@@ -89,7 +92,7 @@ class ValueRule:
             path: The file, for errors.
         """
         if self.metrics.is_plain:
-            return self.number(text, str(path))
+            return self.one(text, str(path))
         return self._values(text, text, str(path))
 
     def in_output(self, output: str) -> Value:
@@ -100,7 +103,7 @@ class ValueRule:
         """
         last = last_line(output)
         if self.metrics.is_plain:
-            return self.number(last, "the last line of the output")
+            return self.one(last, "the last line of the output")
         return self._values(last, output, "the output")
 
     def _values(self, text: str, lines: str, where: str) -> Value:
@@ -123,7 +126,28 @@ class ValueRule:
                 f"{where} needs values of {wanted}, in a JSON object or in lines such as "
                 f"{self.metrics.names[0]}=0.5, got {text[-200:]!r}"
             )
-        return {name: _measured(where, name, value) for name, value in known.items()}
+        values = {name: _measured(where, name, value) for name, value in known.items()}
+        stds = self._stds(found, where)
+        return Result(values, stds) if stds else values
+
+    def _stds(self, found: dict[str, Json], where: str) -> dict[str, float]:
+        """Return what is known of the noise: as `noise_std_yield`, or an object `noise_std`."""
+        names = self.metrics.names
+        given = found.get(_NOISE_STD)
+        if given is not None and not isinstance(given, dict):
+            if len(names) > 1:
+                raise Failure(
+                    f"{where} needs the noise_std of each metric by its name, got "
+                    f"{_NOISE_STD}={given!r}: call it {_NOISE_STD}_{names[0]}"
+                )
+            given = {names[0]: given}
+        given = given or {}
+        if unknown := [name for name in given if name not in names]:
+            hint = nearest(unknown[0], names)
+            raise Failure(f"{where} has a noise_std of {unknown[0]!r}, which is no metric: {hint}")
+        apart = {name: found.get(f"{_NOISE_STD}_{name}") for name in names}
+        known = {n: v for n, v in {**apart, **given}.items() if v is not None}
+        return {name: _std(where, value) for name, value in known.items()}
 
     def _object(self, text: str) -> dict[str, Json] | None:
         try:
@@ -134,28 +158,28 @@ class ValueRule:
             return None
         return found if isinstance(found, dict) else None
 
-    def number(self, text: str, where: str) -> float:
-        """Return the number that a text is, or that a JSON object has under the key.
+    def one(self, text: str, where: str) -> Value:
+        """Return what a text is, or what a JSON object has under the key: a number or a list.
 
         Args:
             text: What the program wrote.
             where: How errors name the place of the text.
         """
+        std: Json = None
         try:
             value = _number_or_object(text.strip())
             if isinstance(value, dict):
+                folder, dot, _ = self.key.rpartition(".")
+                std = _looked_up(value, f"{folder}{dot}{_NOISE_STD}")
                 value = _item(value, self.key)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError
-            number = float(value)
+            several = [_finite(each) for each in value] if isinstance(value, list) else []
+            found: Measured = several or _finite(value)
         except (ValueError, KeyError, OverflowError, RecursionError):
             raise Failure(
                 f"{where} needs to be a number or a JSON object with a number as {self.key!r}, "
                 f"got {text[:200]!r}"
             ) from None
-        if not math.isfinite(number):
-            raise Failure(f"the value was {number}")
-        return number
+        return found if std is None else Result(found, _std(where, std))
 
 
 def last_line(output: str) -> str:
@@ -195,6 +219,22 @@ def _measured(where: str, name: str, value: Json) -> Measured:
     if len(found) < max(len(several), 1):
         raise Failure(f"{where} needs a number as {name!r}, got {str(value)[:200]!r}")
     return found if several else found[0]
+
+
+def _finite(value: Json) -> float:
+    """Return a number; one that is not finite is a failure."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError
+    if not math.isfinite(number := float(value)):
+        raise Failure(f"the value was {number}")
+    return number
+
+
+def _std(where: str, value: Json) -> float:
+    std = _number_of(value)
+    if std is None or not 0 <= std < math.inf:
+        raise Failure(f"{where} needs a number >= 0 as {_NOISE_STD}, got {value!r}")
+    return std
 
 
 def _number_of(value: Json) -> float | None:

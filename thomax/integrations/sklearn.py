@@ -268,7 +268,8 @@ class ThomaxSearchCV(BaseSearchCV):  # type: ignore[misc]
             self._unfitted[trial.number] = trial.params
             if math.isfinite(self.error_score):
                 wanted = self.objectives or ["score"]
-                scores = dict.fromkeys([*wanted, *(self.limits or ())], self.error_score)
+                names = [*wanted, *(self.limits or ())]
+                scores: dict[str, float] = dict.fromkeys(names, float(self.error_score))
                 seconds = dict.fromkeys(_SECONDS, math.nan)
                 optimizer.tell(trial, self._as_told(wanted, {**scores, **seconds}))
             else:

@@ -24,7 +24,7 @@ from thomax.running.giving_up import Ended, FirstFailures, failure_of
 from thomax.running.workers import AnyExecutor, AnyFuture, Here, Hired, Running, Threads, Workers
 from thomax.space.values import copied
 from thomax.storage.metrics import Metrics
-from thomax.storage.outcomes import Value, checked_outcome
+from thomax.storage.outcomes import Result, Value, checked_outcome
 from thomax.storage.trial import Trial
 from thomax.support.checks import FLAG, SECONDS, check_executor, require, whole
 from thomax.support.types import Params
@@ -380,7 +380,7 @@ def _error_of(future: AnyFuture) -> BaseException | None:
 
 def _in_full(value: Value) -> str:
     with suppress(Exception):
-        if isinstance(value, Mapping | Sequence):
+        if isinstance(value, Mapping | Sequence | Result):
             return repr(value)
         number, _ = checked_outcome(value, None)
         return repr(value if number is None else number)

@@ -7,6 +7,7 @@ is what a record holds. Of several metrics some may be missing: only if all are,
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from thomax.storage.metrics import PLAIN, UNNAMED, Metrics, require_metrics
@@ -15,10 +16,37 @@ from thomax.storage.trial import Trial
 from thomax.support.types import Json
 
 Measured: TypeAlias = float | Sequence[float | None] | None
-Value: TypeAlias = Measured | Mapping[str, Measured]
 NoiseStd: TypeAlias = float | Mapping[str, float] | None
 
 MISSING: Any = object()  # no value was passed: None is one, and means a failure
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an objective returns if it knows more than the value.
+
+    Args:
+        value: The value, as `Optimizer.tell` takes it: a number, a list of measurements, or a
+            dict of these by the names of metrics.
+        noise_std: The standard deviation of one measurement, where it is known; by name if the
+            value is.
+        note: A remark to keep with it; nothing is learnt from it.
+
+    Examples:
+        >>> from thomax import Float, Optimizer
+        >>> optimizer = Optimizer({"x": Float(-1, 1)}, seed=0)
+        >>> optimizer.run(lambda p: Result(-p["x"] ** 2, noise_std=0.01), 8, progress=False)
+        <StopReason.TRIALS: 'trials'>
+        >>> optimizer.best.noise_std
+        {'value': 0.01}
+    """
+
+    value: "Measured | Mapping[str, Measured]"
+    noise_std: NoiseStd = None
+    note: str | None = None
+
+
+Value: TypeAlias = Measured | Mapping[str, Measured] | Result
 
 
 class Failure(Exception):  # noqa: N818 - it is the evaluation that failed, not us
@@ -85,7 +113,8 @@ def told(
     """Return what a record holds of an outcome: values, or the reason why there are none.
 
     Args:
-        value: A number, a list of measurements, or one of these for each of some metrics.
+        value: A number, a list of measurements, one of these for each of some metrics, or a
+            `Result` with these.
         error: Why the evaluation failed, as text or as the exception; None if it did not.
         noise_std: The known standard deviation of one measurement, for metrics by name.
         metrics: What the search measures.
@@ -97,6 +126,8 @@ def told(
         >>> told({"yield": 0.8}, metrics=Metrics.of({"yield": "maximize", "cost": "minimize"}))
         {'values': {'yield': 0.8, 'cost': None}, 'error': None}
     """
+    if isinstance(value, Result):
+        return _of_result(value, error, noise_std, metrics, who)
     if metrics.is_plain:
         number, failure = _measured(value, error, who)
         known = {} if number is None else _errors(who, {UNNAMED: noise_std}, metrics)
@@ -114,6 +145,21 @@ def told(
     stds: Record = {name: std for name, std in known.items() if values[name] is not None}
     outcome: Record = {"values": values, "error": None}
     return outcome | {"noise_std": stds} if stds else outcome
+
+
+def _of_result(
+    result: Result, error: str | BaseException | None, noise_std: Any, metrics: Metrics, who: str
+) -> Record:
+    if noise_std is not None and result.noise_std is not None:
+        raise ValueError(
+            f"{who} needs one noise_std, got {noise_std!r} and that of {result!r}: leave one out."
+        )
+    std = result.noise_std if noise_std is None else noise_std
+    try:
+        found = told(result.value, error, std, metrics=metrics, who=who)
+        return found | remark(who, "note", result.note)
+    except ValueError as refused:  # a value may have taken hours
+        raise ValueError(f"{refused} The result was {result!r}.") from None
 
 
 def _nothing(value: Any, who: str) -> str | None:
@@ -144,6 +190,8 @@ def corrected(
         noise_std: The known standard deviation of one measurement, for metrics by name.
         metrics: What the search measures.
     """
+    if isinstance(value, Result):
+        value, noise_std = value.value, value.noise_std if noise_std is None else noise_std
     if not isinstance(value, Mapping) or metrics.is_plain or error is not None:
         return told(value, error, noise_std, metrics=metrics, who="correct")
     stds = _by_name("correct", noise_std, metrics)
