@@ -32,7 +32,8 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.methods import Method, parse_method
-from benchmarks.rivals import RIVALS, Session, make_rival, version
+from benchmarks.rivals import RIVALS, Session, make_rival
+from benchmarks.rivals.packages import version
 from benchmarks.tasks.problem import Params, Problem
 from benchmarks.tasks.sealed.registry import refuse_sealed
 from thomax.keys import make_key, stream
@@ -124,7 +125,7 @@ def _provenance(method: Method, problem: Problem) -> dict[str, str]:
     """Return what made a record: the code and the settings, or a rival's package."""
     made_by = {"commit": code} if (code := commit()) else {}
     if method.name in RIVALS:
-        return made_by | {"package": version(method.name)}
+        return made_by | {"package": version(RIVALS[method.name].packages)}
     return made_by | {"settings": settings(method, problem)}
 
 

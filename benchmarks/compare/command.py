@@ -22,7 +22,9 @@ from benchmarks.compare.suites import (
 from benchmarks.compare.summary import SuiteResult, suite_results, summarised, without_incomplete
 from benchmarks.compare.tables import finals, judgements, losses, overview
 from benchmarks.methods import parse_method
-from benchmarks.rivals import RIVALS, require_packages
+from benchmarks.options import add_comparison
+from benchmarks.rivals import RIVALS
+from benchmarks.rivals.packages import require_packages
 from benchmarks.runner import finished, records, run_all
 
 FOLDER, QUICK_FOLDER = Path("benchmarks/results/compare"), Path("build/compare-quick")
@@ -31,24 +33,16 @@ _BATCHES_ONLY = (4,)  # of the quick comparison and of ablations
 
 def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int]) -> None:
     """Add the options of `python -m benchmarks compare`."""
+    add_comparison(
+        parser, positive, methods=f"of {' '.join(METHODS)} (default: the suite's)",
+        batches="1 4; ablations 4", seeds="the suite's", folder=str(FOLDER),
+        quick=f"4 tasks, 2 seeds, 12 evaluations, {len(QUICK_METHODS)} methods, "
+        f"in {QUICK_FOLDER}",
+    )  # fmt: skip
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="development", help="(default development)")
-    add("--tasks", nargs="+", metavar="TASK", help="some of the suite's tasks")
-    add(
-        "--methods",
-        nargs="+",
-        metavar="METHOD",
-        help=f"of {' '.join(METHODS)} (default: the suite's)",
-    )
-    add("--batch", nargs="+", type=positive, metavar="N", help="sizes (default 1 4; ablations 4)")
-    add("--seeds", type=positive, help="how many, from 0 on (default: the suite's)")
-    add("--workers", type=positive, default=1, help="processes (default 1)")
-    add("--folder", type=Path, help=f"where results are (default {FOLDER})")
     add("--ablation", action="store_true", help="compare variants of ours, on development tasks")
-    quick = f"4 tasks, 2 seeds, 12 evaluations, {len(QUICK_METHODS)} methods, in {QUICK_FOLDER}"
-    add("--quick", action="store_true", help=quick)
     add("--document", type=Path, metavar="PAGE", help="also write the page of all results")
-    add("--no-progress", action="store_true")
     parser.set_defaults(act=compare)
 
 
@@ -65,7 +59,7 @@ def compare(options: argparse.Namespace) -> None:
     done = finished(folder)
     for method in dict.fromkeys(parse_method(r.method).name for r in wanted if r not in done):
         if method in RIVALS:
-            require_packages(method)
+            require_packages(method, RIVALS[method].packages)
     run_all(wanted, folder, suite_task, workers=options.workers, progress=not options.no_progress)
     known = records(folder)
     chosen = suite_results(known, methods or METHODS, suites=suites, batches=batches)

@@ -18,7 +18,9 @@ from benchmarks.early.suites import (
 from benchmarks.early.tables import lines, power_lines, summary
 from benchmarks.early.wins import Field
 from benchmarks.methods import parse_method
-from benchmarks.rivals import RIVALS, require_packages
+from benchmarks.options import add_comparison, first_is_compared
+from benchmarks.rivals import RIVALS
+from benchmarks.rivals.packages import require_packages
 from benchmarks.runner import finished, records, run_all
 from benchmarks.tasks.sealed.registry import refuse_sealed
 
@@ -31,27 +33,19 @@ _QUICK_EVALUATIONS, _QUICK_SEEDS = 16, 2
 
 def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int]) -> None:
     """Add the options of `python -m benchmarks early`."""
+    add_comparison(
+        parser, positive, methods=first_is_compared(METHODS), batches="1 4", seeds=str(_SEEDS),
+        folder=f"{RESULTS}/SUITE/STARTS",
+        quick=f"{len(_QUICK_TASKS)} tasks, {_QUICK_SEEDS} seeds, batches of four, "
+        f"in {QUICK_FOLDER}",
+    )  # fmt: skip
     add = parser.add_argument
     add("--suite", choices=[*FAMILIES], default="early", help="(default early)")
     add("--unseal", action="store_true", help="run the sealed suite: the default is chosen")
     add("--families", nargs="+", metavar="FAMILY", help="some of the suite's families")
-    add("--tasks", nargs="+", metavar="TASK", help="some of the suite's tasks")
-    add(
-        "--methods",
-        nargs="+",
-        metavar="METHOD",
-        help=f"the first is compared with the others (default {' '.join(METHODS)})",
-    )
-    add("--batch", nargs="+", type=positive, metavar="N", help="sizes (default 1 4)")
-    add("--seeds", type=positive, help=f"how many, from 0 on (default {_SEEDS})")
     add("--evaluations", type=positive, help=f"of a run, starts included (default {EVALUATIONS})")
     own = f"each method takes its own first points (default: {STARTS} common ones)"
     add("--own-starts", action="store_true", help=own)
-    add("--workers", type=positive, default=1, help="processes (default 1)")
-    add("--folder", type=Path, help=f"where results are (default {RESULTS}/SUITE/STARTS)")
-    quick = f"{len(_QUICK_TASKS)} tasks, {_QUICK_SEEDS} seeds, batches of four, in {QUICK_FOLDER}"
-    add("--quick", action="store_true", help=quick)
-    add("--no-progress", action="store_true")
     parser.set_defaults(act=early)
 
 
@@ -72,7 +66,7 @@ def early(options: argparse.Namespace) -> None:
     missing = [run for run in wanted if run not in done]
     for method in dict.fromkeys(parse_method(run.method).name for run in missing):
         if method in RIVALS:
-            require_packages(method)
+            require_packages(method, RIVALS[method].packages)
     for task in dict.fromkeys(run.task for run in missing):
         make(task, 0)  # so that workers find tables that are computed once
     run_all(

@@ -8,10 +8,12 @@ from pathlib import Path
 from benchmarks.metrics.methods import METHODS, OURS, check_method
 from benchmarks.metrics.page import write_page
 from benchmarks.metrics.registry import MODES, TASKS, mode_of
-from benchmarks.metrics.rivals import RIVALS, require_packages
+from benchmarks.metrics.rivals import RIVALS
 from benchmarks.metrics.runner import EVALUATIONS, finished, forget, run_all, runs
 from benchmarks.metrics.summary import Comparison, comparisons
 from benchmarks.metrics.tables import lines, summary
+from benchmarks.options import add_comparison, first_is_compared
+from benchmarks.rivals.packages import require_packages
 from benchmarks.runner import records
 
 FOLDER, QUICK_FOLDER = Path("benchmarks/results/metrics"), Path("build/metrics-quick")
@@ -24,25 +26,16 @@ _QUICK_EVALUATIONS, _QUICK_SEEDS = 16, 2
 
 def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int]) -> None:
     """Add the options of `python -m benchmarks.metrics`."""
+    add_comparison(
+        parser, positive, methods=first_is_compared(METHODS), batches="4 1", seeds=str(_SEEDS),
+        folder=str(FOLDER),
+        quick=f"2 tasks, 2 seeds, {_QUICK_EVALUATIONS} evaluations, in {QUICK_FOLDER}",
+    )  # fmt: skip
     add = parser.add_argument
     add("--mode", choices=[*MODES], help="only tasks with several objectives, or with limits")
-    add("--tasks", nargs="+", metavar="TASK", help="some of the tasks")
-    add(
-        "--methods",
-        nargs="+",
-        metavar="METHOD",
-        help=f"the first is compared with the others (default {' '.join(METHODS)})",
-    )
-    add("--batch", nargs="+", type=positive, metavar="N", help="sizes (default 4 1)")
-    add("--seeds", type=positive, help=f"how many, from 0 on (default {_SEEDS})")
-    add("--workers", type=positive, default=1, help="processes (default 1)")
-    add("--folder", type=Path, help=f"where results are (default {FOLDER})")
     add("--forget", nargs="+", metavar="METHOD", help="remove the results of these first")
     add("--no-runs", action="store_true", help="compare what was run, and run nothing")
     add("--document", type=Path, metavar="PAGE", help=f"also write the page, such as {PAGE}")
-    quick = f"2 tasks, 2 seeds, {_QUICK_EVALUATIONS} evaluations, in {QUICK_FOLDER}"
-    add("--quick", action="store_true", help=quick)
-    add("--no-progress", action="store_true")
     parser.set_defaults(act=metrics)
 
 
@@ -60,7 +53,7 @@ def metrics(options: argparse.Namespace) -> None:
         done = finished(folder)
         for method in dict.fromkeys(run.method for run in wanted if run not in done):
             if method in RIVALS:
-                require_packages(method)
+                require_packages(method, RIVALS[method].packages)
         run_all(wanted, folder, workers=options.workers, progress=not options.no_progress)
     known = [r for r in records(folder) if r["task"] in tasks and r["method"] in methods]
     found = comparisons(known, methods)

@@ -12,7 +12,8 @@ from unittest.mock import patch
 import thomax as tx
 from benchmarks.metrics.problem import MetricTask, Params, Values
 from benchmarks.metrics.registry import metric_task, mode_of
-from benchmarks.metrics.rivals import RIVALS, make_rival, version
+from benchmarks.metrics.rivals import RIVALS, make_rival
+from benchmarks.rivals.packages import version
 from thomax.metric_scores import LIMIT_BETA, metric_score
 from thomax.search.settings import Scalarisation, Search
 
@@ -72,7 +73,8 @@ class Session:
             self.made_by = {"settings": settings(self._ours, self._variant)}
         else:
             self._rival = make_rival(method, task, seed, starts)
-            self.made_by = {} if method == "random" else {"package": version(method)}
+            is_package = method in RIVALS
+            self.made_by = {"package": version(RIVALS[method].packages)} if is_package else {}
 
     def ask(self, n: int) -> list[Params]:
         """Return n points."""

@@ -15,13 +15,12 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module, metadata
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any, Protocol
 
 from threadpoolctl import ThreadpoolController
 
-from benchmarks.tasks.problem import MissingPackageError
+from benchmarks.rivals.packages import require_packages
 from thomax.space.pool import Pool
 from thomax.space.space import Space
 from thomax.storage.trial import Trial
@@ -69,27 +68,12 @@ def takes_part(name: str, space: Space | Pool) -> bool:
     return RIVALS[name].pools if isinstance(space, Pool) else space.constraint is None
 
 
-def require_packages(name: str) -> None:
-    """Return in one sentence which package of a rival is missing."""
-    for package in RIVALS[name].packages:
-        if find_spec(package) is None:
-            raise MissingPackageError(
-                f"The method {name} needs {package}: pip install 'thomax[rivals]'"
-            )
-
-
-def version(name: str) -> str:
-    """Return the package behind a rival with its installed version."""
-    package = RIVALS[name].packages[0]
-    return f"{package} {metadata.version(package)}"
-
-
 def make_rival(name: str, space: Space | Pool, seed: int) -> Rival:
     """Make the rival of this name."""
     if not takes_part(name, space):
         what = "a pool" if isinstance(space, Pool) else "a space with a constraint"
         raise ValueError(f"The method {name} cannot search {what}: leave it out.")
-    require_packages(name)
+    require_packages(name, RIVALS[name].packages)
     with warnings.catch_warnings(action="ignore"):  # what others warn of is not ours to mend
         for package in RIVALS[name].packages:  # here, so that no ask is timed with an import
             import_module(package)

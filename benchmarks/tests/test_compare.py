@@ -322,7 +322,7 @@ def test_mistakes_are_one_sentence(more, message, tmp_path, capsys):
 
 
 def test_a_missing_rival_is_one_sentence_unless_its_runs_are_there(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("benchmarks.rivals.find_spec", lambda package: None)
+    monkeypatch.setattr("benchmarks.rivals.packages.find_spec", lambda package: None)
     some = options(tmp_path / "runs", "--tasks", "branin", "--methods", "random", "smac",
                    "--batch", "1", "--seeds", "1")  # fmt: skip
     assert main(some) == 2

@@ -17,15 +17,9 @@ import pytest
 from benchmarks import runner
 from benchmarks.methods import ABLATIONS, Method, parse_method
 from benchmarks.paper.plots import label
-from benchmarks.rivals import (
-    RIVALS,
-    Session,
-    make_rival,
-    require_packages,
-    takes_part,
-    version,
-)
+from benchmarks.rivals import RIVALS, Session, make_rival, takes_part
 from benchmarks.rivals.botorch import Candidates, Cube, filled
+from benchmarks.rivals.packages import require_packages, version
 from benchmarks.rivals.turbo import SMALLEST, TrustRegion
 from benchmarks.runner import Run, finished, perform, records, run_all
 from benchmarks.tasks.problem import MissingPackageError, Problem
@@ -184,7 +178,7 @@ def test_a_run_is_a_function_of_its_name(name):
     once, again = (perform(Run("bowl", f"{name}@2", 0, 3), BOWL) for _ in range(2))
     assert once["values"] == again["values"]
     assert len(once["values"]) == 4 + 6
-    assert once["package"] == version(name)
+    assert once["package"] == version(RIVALS[name].packages)
 
 
 def slow(params, rng):
@@ -252,10 +246,10 @@ def test_a_missing_package_is_one_sentence(name, monkeypatch):
     package = RIVALS[name].packages[-1]
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        "benchmarks.rivals.find_spec", lambda p: None if p == package else find("json")
+        "benchmarks.rivals.packages.find_spec", lambda p: None if p == package else find("json")
     )
     with pytest.raises(MissingPackageError) as caught:
-        require_packages(name)
+        require_packages(name, RIVALS[name].packages)
     assert str(caught.value) == f"The method {name} needs {package}: pip install 'thomax[rivals]'"
 
 

@@ -11,14 +11,13 @@ They are told losses, which are to be minimised, and by how much each limit is e
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module, metadata
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Protocol
 
 import numpy as np
 
 from benchmarks.metrics.problem import Array, MetricTask, Params
-from benchmarks.tasks.problem import MissingPackageError
+from benchmarks.rivals.packages import require_packages
 from thomax.space.space import Space
 
 
@@ -63,25 +62,10 @@ def make_rival(name: str, task: MetricTask, seed: int, starts: int) -> Rival:
     """
     if name == "random":
         return Random(task.space, seed)
-    require_packages(name)
+    require_packages(name, RIVALS[name].packages)
     module = import_module(f"benchmarks.metrics.rivals.{RIVALS[name].module}")
     maker: Callable[[MetricTask, int, int], Rival] = getattr(module, RIVALS[name].maker)
     return maker(task, seed, starts)
-
-
-def require_packages(name: str) -> None:
-    """Return in one sentence which package of a rival is missing."""
-    for package in RIVALS[name].packages:
-        if find_spec(package) is None:
-            raise MissingPackageError(
-                f"The method {name} needs {package}: pip install 'thomax[rivals]'"
-            )
-
-
-def version(name: str) -> str:
-    """Return the package behind a rival with its installed version."""
-    package = RIVALS[name].packages[0]
-    return f"{package} {metadata.version(package)}"
 
 
 class Random:
