@@ -334,7 +334,8 @@ class Optimizer:
             trial: A pending trial, its number, or the params of a point that was not asked for.
             value: What the objective returned; NaN, infinity and None record a failure. Of
                 repeated measurements a list. With objectives or limits by name a dict of these:
-                any of them may be missing, and it is a failure if all are.
+                any of them may be missing, and it is a failure if all are. A `Result` has one of
+                these, and what is known beside it.
             error: Why the evaluation failed, as text or as the exception.
             note: A remark to keep with it, such as "stirrer slow"; nothing is learnt from it.
             noise_std: The standard deviation of one measurement, where it is known; by name if
@@ -568,7 +569,7 @@ class Optimizer:
         where that is impossible (a full disk) it is printed in full.
 
         Args:
-            objective: A function of the params, a dict.
+            objective: A function of the params, a dict; it returns what `tell` takes as a value.
             trials: How many trials to finish in this call.
             total: How many finished trials there shall be in all, those of earlier runs included;
                 instead of `trials`.

@@ -33,7 +33,7 @@ def maximize(
     """Maximise a function in one call.
 
     Args:
-        objective: A function of the params, a dict.
+        objective: A function of the params, a dict; it returns a number, or a `Result`.
         space: What is searched: a dict of parameters, a Space or a Pool.
         trials: How many trials to finish in this call. With a `journal` the same call again goes
             on where the last one ended.
@@ -62,7 +62,7 @@ def minimize(
     """Minimise a function in one call.
 
     Args:
-        objective: A function of the params, a dict.
+        objective: A function of the params, a dict; it returns a number, or a `Result`.
         space: What is searched: a dict of parameters, a Space or a Pool.
         trials: How many trials to finish in this call. With a `journal` the same call again goes
             on where the last one ended.
