@@ -20,6 +20,7 @@ from thomax.model.lbfgs import minimise
 from thomax.search.changes import has_many_changes, is_choice, promised_changes
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.search.settings import Search
+from thomax.search.trust import Box, confined, half_width
 from thomax.space.space import Block, Space
 from thomax.support.types import ParamsLike
 
@@ -74,7 +75,7 @@ def climb_candidates(
         stop_if_taken: Whether to stop where the best point of a draw is excluded, or chosen for
             an earlier draw: the search knows the next best only by chance.
     """
-    candidates = _candidates(rng, space, search, centres, known)
+    candidates, box = _candidates(rng, space, search, centres, known)
     wanted = search.restarts // batch_size(score) * (_CHEAP if has_many_changes(space) else 1)
     restarts = max(search.restarts_per_draw, min(wanted, _MOST_CLIMBED // space.dimension))
     chosen: list[np.ndarray] = []
@@ -84,7 +85,8 @@ def climb_candidates(
         return not chosen_before and not _is_among(row, space, exclude)
 
     for group in groups_of_draws(score):
-        for i, ranked in enumerate(_climbed(rng, group, space, search, candidates, restarts)):
+        climbed = _climbed(rng, group, space, search, candidates, box, restarts)
+        for i, ranked in enumerate(climbed):
             if stop_if_taken and not any(map(is_new, ranked[:1])):
                 return Found(chosen, stopped=True)
             point = next(filter(is_new, ranked), None)
@@ -124,6 +126,7 @@ def _climbed(
     space: Space,
     search: Search,
     candidates: np.ndarray,
+    box: Box,
     restarts: int,
 ) -> list[np.ndarray]:
     """Return for each draw the best candidates and where they lead, best first."""
@@ -134,7 +137,7 @@ def _climbed(
     starts = order[:, :restarts]
     if search.random_starts:  # the first candidates are random, also where others are local
         starts = np.broadcast_to(np.arange(len(candidates))[:restarts], starts.shape)
-    refined = _refine(rng, score, space, search, candidates[starts])
+    refined = _refine(rng, score, space, search, candidates[starts], box.take(starts))
     others, kept = [], restarts
     if space.is_finite and not search.rounding:  # the best points may be taken
         others, kept = _neighbours(rng, space, refined), restarts + _RUNNERS_UP
@@ -152,14 +155,21 @@ def _candidates(
     search: Search,
     centres: np.ndarray | None,
     known: ArrayLike,
-) -> np.ndarray:
-    """Return random points, a share of them around the centres if there are any."""
+) -> tuple[np.ndarray, Box]:
+    """Return random points, a share of them around the centres, and where they may be moved to."""
     count = min(search.candidates, max(_FEWEST_CANDIDATES, _MOST_NUMBERS // space.dimension))
+    if centres is None or len(centres) == 0:
+        x = _sample(rng, space, count, known)
+        return x, Box.whole(x.shape)
     local = int(search.local_fraction * count)
-    if centres is None or len(centres) == 0 or local == 0:
-        return _sample(rng, space, count, known)
-    elsewhere = _sample(rng, space, count - local, known)
-    return np.concatenate([elsewhere, _around(rng, space, centres, local, known)])
+    x = _sample(rng, space, count - local, known)
+    if local:
+        x = np.concatenate([x, _around(rng, space, centres, local, known)])
+    evaluated = np.asarray(known)
+    h = half_width(search.trust, len(evaluated), len(space.parameters))
+    if h is None:
+        return x, Box.whole(x.shape)
+    return confined(rng, space, x, count - local, evaluated, h)
 
 
 def _sample(rng: np.random.Generator, space: Space, count: int, known: ArrayLike) -> np.ndarray:
@@ -202,18 +212,23 @@ def _allowed(space: Space, x: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _refine(
-    rng: np.random.Generator, score: Evaluator, space: Space, search: Search, starts: np.ndarray
+    rng: np.random.Generator,
+    score: Evaluator,
+    space: Space,
+    search: Search,
+    starts: np.ndarray,
+    box: Box,
 ) -> np.ndarray:
     """Improve every start: gradients on continuous parameters, single changes on the others."""
     x = starts
     if search.rounding:
-        return _snapped(space, _climb(score, x, np.ones_like(x, bool), search.iterations))
+        return _snapped(space, _climb(score, x, np.ones_like(x, bool), box, search.iterations))
     discrete, many = _discrete(space), has_many_changes(space)
     for _ in range(search.rounds if discrete or many else 1):
         before = x
         free = _continuous_columns(space, x)
         if free.any():
-            x = _snapped(space, _climb(score, x, free, search.iterations))
+            x = _snapped(space, _climb(score, x, free, box, search.iterations))
         if many:
             x = promised_changes(score, space, x)
             if not free.any():
@@ -243,16 +258,18 @@ def _continuous_columns(space: Space, x: np.ndarray) -> np.ndarray:
     return free
 
 
-def _climb(score: Evaluator, x: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
-    """Maximise each draw from each start over the free columns of the cube."""
+def _climb(
+    score: Evaluator, x: np.ndarray, free: np.ndarray, box: Box, iterations: int
+) -> np.ndarray:
+    """Maximise each draw from each start over the free columns of its box, and of the start."""
     found = minimise(
         _negative(score),
         x,
         iterations=iterations,
         tolerance=1e-4,
         memory=6,
-        lower=np.where(free, -1.0, x),
-        upper=np.where(free, 1.0, x),
+        lower=np.where(free, np.minimum(box.low, x), x),
+        upper=np.where(free, np.maximum(box.high, x), x),
     )
     return found.x
 

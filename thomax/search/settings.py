@@ -25,6 +25,9 @@ class Search:
             is fast, else where the best point that was found for a draw is taken.
         rounding: Whether to treat all parameters as continuous, and round at the end.
         random_starts: Whether to improve random candidates, whatever their scores.
+        trust: How far from what was evaluated numbers are searched at first, as a share of their
+            ranges. The distance grows with the evaluations for each parameter; from one half on,
+            and with None from the start, it is the whole space.
         scalarisation: How the draws of several objectives become one score: by a random augmented
             "chebyshev" weighting of each draw, or by the "hypervolume" that it adds to the front.
 
@@ -42,13 +45,14 @@ class Search:
     max_enumerated: int = 100_000
     rounding: bool = False
     random_starts: bool = False
+    trust: float | None = 0.2
     scalarisation: Scalarisation = "chebyshev"
 
     def __post_init__(self) -> None:
         counts = ("candidates", "restarts", "restarts_per_draw", "rounds")
         check(
             self, **dict.fromkeys(counts, whole(1)), iterations=whole(0), max_enumerated=whole(0),
-            local_fraction=SHARE, rounding=FLAG, random_starts=FLAG,
+            local_fraction=SHARE, trust=SHARE.or_none(), rounding=FLAG, random_starts=FLAG,
             scalarisation=one_of("chebyshev", "hypervolume"),
         )  # fmt: skip
 
@@ -67,6 +71,7 @@ class Search:
             rounds=1,
             rounding=True,
             random_starts=True,
+            trust=None,
         )
 
     @classmethod

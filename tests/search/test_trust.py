@@ -1,0 +1,150 @@
+"""At first, numbers stay near what was evaluated: in the union of boxes around all of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scores import linear
+
+from thomax import Bool, Categorical, Float, Int, Optimizer, Random, Search, Space
+from thomax.search.maximise import maximise
+from thomax.search.trust import Box, confined, half_width
+from thomax.space.given import SpaceRegion
+
+MIXED = Space(
+    {
+        "x": Float(0, 1),
+        "n": Int(0, 50),
+        "kind": Categorical([*"abc"]),
+        "on": Bool(),
+        "y": Float(1e-3, 1, log=True),
+    }
+)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def is_inside(points, known, h, columns):
+    """Whether each point lies in the box of some evaluated one, by brute force."""
+    away = np.abs(points[:, None, columns] - known[None][:, :, columns]).max(axis=2)
+    return away.min(axis=1) <= 2 * h + 1e-6
+
+
+def numeric(space):
+    one = [b.columns.start for b in space.blocks if b.columns.stop - b.columns.start == 1]
+    return [c for c in one if c != space.blocks[list(space.parameters).index("on")].columns.start]
+
+
+def test_the_boxes_grow_until_each_could_hold_the_space():
+    assert half_width(0.2, 0, 9) is None  # nothing is evaluated: there is no box
+    assert half_width(0.2, 10, 9) == pytest.approx(0.2 + 0.03)
+    assert half_width(0.2, 99, 9) == pytest.approx(0.2 + 0.297)
+    assert half_width(0.2, 100, 9) is None
+    assert half_width(None, 10, 9) is half_width(0.5, 10, 9) is None
+
+
+def test_candidates_come_into_boxes_and_choices_stay_as_they_were():
+    known, h = MIXED.sample(rng(), 4), 0.1
+    drawn = MIXED.sample(rng(1), 600)
+    x, box = confined(rng(2), MIXED, drawn, 400, known, h)
+    columns = numeric(MIXED)
+    step = 1 / 50  # an Int is rounded to a level
+    assert is_inside(x, known, h + step, columns).all()
+    assert not is_inside(drawn, known, h + step, columns).all()
+    others = np.setdiff1d(np.arange(x.shape[1]), columns)
+    np.testing.assert_array_equal(x[:, others], drawn[:, others])
+    np.testing.assert_allclose(MIXED.snap(x), x)
+    inside = (x >= box.low - 2 * step) & (x <= box.high + 2 * step)
+    assert inside.all()
+    np.testing.assert_array_equal(box.low[:, others], -1)
+    np.testing.assert_array_equal(box.high[:, others], 1)
+    np.testing.assert_allclose(box.high[:, columns].max(), min(1, known[:, columns].max() + 0.2))
+
+
+def test_what_is_spread_fills_the_boxes_evenly_and_the_rest_moves_least():
+    space = Space({"x": Float(0, 1), "y": Float(0, 1)})
+    known = np.array([[0.0, 0.0], [0.5, -0.5]])
+    x, _ = confined(rng(), space, space.sample(rng(1), 4000), 4000, known, 0.1)
+    own = x[np.abs(x).max(axis=1) <= 0.2]  # the boxes do not overlap
+    assert abs(len(own) - 2000) < 5 * np.sqrt(1000)
+    np.testing.assert_allclose(own.mean(axis=0), 0, atol=5 * 0.2 / np.sqrt(3 * 2000))
+    np.testing.assert_allclose(own.std(axis=0), 0.2 / np.sqrt(3), rtol=0.1)
+    near = np.array([[0.1, 0.05], [0.3, 0.0], [1.0, -0.5]])
+    moved, _ = confined(rng(), space, near, 0, known, 0.1)
+    # (0.3, 0) is closest to the first point, (1, -0.5) to the second one.
+    np.testing.assert_allclose(moved, [[0.1, 0.05], [0.2, 0.0], [0.7, -0.5]])
+
+
+def test_the_maximum_of_a_draw_is_sought_in_the_trust_set():
+    space = Space({f"x{i}": Float(0, 1) for i in range(5)})
+    known = space.sample(rng(), 6)
+    h = half_width(0.2, 6, 5)
+    score = linear(*np.ones((2, 5)))
+    found = space.encode(maximise(rng(1), score, space, centres=known[:2], known=known))
+    assert is_inside(found, known, h, slice(None)).all()
+    best = np.minimum(known + 2 * h, 1).sum(axis=1).max()  # the upper corner of a box
+    np.testing.assert_allclose(found[0].sum(), best, atol=1e-3)
+    free = maximise(
+        rng(1), score, space, search=Search(trust=None), centres=known[:2], known=known
+    )
+    np.testing.assert_allclose(space.encode(free)[0], 1, atol=1e-3)
+
+
+def test_without_good_points_the_whole_space_is_searched():
+    """Random points, and what an initial design does not know yet, are no matter of trust."""
+    space = Space({f"x{i}": Float(0, 1) for i in range(5)})
+    known = space.sample(rng(), 6)
+    for centres in (None, known[:0]):
+        found = maximise(rng(), linear(*np.ones((1, 5))), space, centres=centres, known=known)
+        np.testing.assert_allclose(space.encode(found), 1, atol=1e-3)
+    drawn = []
+    for search in (Search(), Search(trust=None)):
+        optimizer = Optimizer(space, Random(), seed=0, initial=2, search=search)
+        for trial in optimizer.ask(2):
+            optimizer.tell(trial, trial.params["x0"])
+        drawn.append([trial.params for trial in optimizer.ask(8)])
+    assert drawn[0] == drawn[1]
+
+
+def test_a_constraint_holds_inside_the_trust_set_too():
+    space = Space(
+        {f"x{i}": Float(0, 1) for i in range(4)}, constraint=lambda p: p["x0"] + p["x1"] <= 0.9
+    )
+    known = space.sample(rng(), 5)
+    score = linear(*np.ones((3, 4)))
+    found = maximise(rng(1), score, space, centres=known[:1], known=known)
+    assert len(found) == 3
+    assert all(p["x0"] + p["x1"] <= 0.9 for p in found)
+
+
+def test_given_parameters_leave_boxes_around_the_others():
+    space = Space({f"x{i}": Float(0, 1) for i in range(4)})
+    known = space.sample(rng(), 6)
+    region = SpaceRegion(space, {"x0": 0.25})
+    found = maximise(rng(1), linear(*np.ones((1, 4))), region, centres=known[:2], known=known)
+    assert found[0]["x0"] == 0.25
+    assert is_inside(space.encode(found), known, half_width(0.2, 6, 3), slice(1, 4)).all()
+
+
+def test_a_search_walks_out_of_the_first_boxes():
+    space = {f"x{i}": Float(0, 1) for i in range(6)}
+    optimizer = Optimizer(space, seed=0)
+    optimizer.run(lambda p: sum(p.values()), 30, progress=False)
+    assert optimizer.best.value > 5.9
+
+
+def test_the_paper_and_the_released_code_trust_everywhere():
+    assert Search.paper().trust is Search.released().trust is None
+
+
+@pytest.mark.parametrize("trust", [-0.1, 1.5, "near", True])
+def test_trust_is_a_share_or_none(trust):
+    with pytest.raises((ValueError, TypeError), match="trust"):
+        Search(trust=trust)
+
+
+def test_boxes_of_the_whole_cube_take_no_memory():
+    box = Box.whole((10**6, 10**6))
+    assert replace(box).take(np.array([[3, 5]])).low.shape == (1, 2, 10**6)
