@@ -500,6 +500,7 @@ def test_the_settings_of_the_theorem_are_those_of_its_formulas():
     assert policy.network.width == math.inf
     assert (policy.noise_std, policy.standardise, policy.perturb) == (0.5, False, True)
     assert settings["allow_repeats"]
+    assert settings["search"].trust is None  # the theorems maximise over the whole domain
 
 
 def test_a_finite_network_gets_the_beta_of_theorem_2():

@@ -190,6 +190,7 @@ def theorem_settings(
     """
     from thomax.model.networks import MLP
     from thomax.policies.sto import STOBNTSLinear
+    from thomax.search.settings import Search
 
     for name, value, rule in (
         ("horizon", horizon, whole(1)),
@@ -213,6 +214,7 @@ def theorem_settings(
         "policy": replace(policy, beta=schedule),
         "initial": initial,
         "allow_repeats": True,
+        "search": Search(trust=None),  # they maximise over the whole domain
     }
 
 

@@ -122,11 +122,13 @@ PRESETS = {
         "random_starts": (True, "app.: random restarts"),
         "rounding": (True, "app.: mixed domains are continuous, and rounded in the end"),
         "max_enumerated": (100_000, "app.: every input of a discrete domain"),
+        "trust": (None, "line 8: the whole domain"),
     }),
     "search, released": (Search.released(), {
         "candidates": (10_000, "released: 10,000 uniform points"),
         "local_fraction": (0.0, "released: uniform points"),
         "iterations": (0, "released: float32 differences move nothing that counts"),
+        "trust": (None, "released: uniform points"),
     }),
 }  # fmt: skip
 ROWS = [

@@ -8,7 +8,7 @@ from scores import linear
 
 from thomax import Bool, Categorical, Float, Int, Optimizer, Random, Search, Space
 from thomax.search.maximise import maximise
-from thomax.search.trust import Box, confined, half_width
+from thomax.search.trust import Box, TrustSet, trust_set
 from thomax.space.given import SpaceRegion
 
 MIXED = Space(
@@ -38,17 +38,22 @@ def numeric(space):
 
 
 def test_the_boxes_grow_until_each_could_hold_the_space():
-    assert half_width(0.2, 0, 9) is None  # nothing is evaluated: there is no box
-    assert half_width(0.2, 10, 9) == pytest.approx(0.2 + 0.03)
-    assert half_width(0.2, 99, 9) == pytest.approx(0.2 + 0.297)
-    assert half_width(0.2, 100, 9) is None
-    assert half_width(None, 10, 9) is half_width(0.5, 10, 9) is None
+    space = Space({f"x{i}": Float(0, 1) for i in range(9)})
+
+    def h(trust, n):
+        return trust_set(trust, space, np.zeros((n, 9))).h
+
+    assert h(0.2, 0) is None  # nothing is evaluated: there is no box
+    assert h(0.2, 10) == pytest.approx(0.2 + 0.03)
+    assert h(0.2, 99) == pytest.approx(0.2 + 0.297)
+    assert h(0.2, 100) is None
+    assert h(None, 10) is h(0.5, 10) is None
 
 
 def test_candidates_come_into_boxes_and_choices_stay_as_they_were():
     known, h = MIXED.sample(rng(), 4), 0.1
     drawn = MIXED.sample(rng(1), 600)
-    x, box = confined(rng(2), MIXED, drawn, 400, known, h)
+    x, box = TrustSet(MIXED, known, h).confine(rng(2), drawn, 400)
     columns = numeric(MIXED)
     step = 1 / 50  # an Int is rounded to a level
     assert is_inside(x, known, h + step, columns).all()
@@ -63,24 +68,44 @@ def test_candidates_come_into_boxes_and_choices_stay_as_they_were():
     np.testing.assert_allclose(box.high[:, columns].max(), min(1, known[:, columns].max() + 0.2))
 
 
+def test_numbers_that_not_every_point_has_are_free():
+    """Where it is missing, a number stands in the middle, wherever it is good."""
+    space = Space(
+        {
+            "kind": Categorical(["a", "b"]),
+            "x": Float(0, 1, when={"kind": "a"}),
+            "y": Float(0, 1),
+        }
+    )
+    known = space.encode([{"kind": "b", "y": 0.5}])
+    x, box = TrustSet(space, known, 0.1).confine(rng(), space.sample(rng(1), 300), 200)
+    place = {b.name: b.columns.start for b in space.blocks}
+    assert np.abs(x[:, place["x"]]).max() > 0.9
+    assert np.abs(x[:, place["y"]]).max() <= 0.2
+    assert (box.low[:, place["x"]] == -1).all()
+
+
 def test_what_is_spread_fills_the_boxes_evenly_and_the_rest_moves_least():
     space = Space({"x": Float(0, 1), "y": Float(0, 1)})
     known = np.array([[0.0, 0.0], [0.5, -0.5]])
-    x, _ = confined(rng(), space, space.sample(rng(1), 4000), 4000, known, 0.1)
+    x, _ = TrustSet(space, known, 0.1).confine(rng(), space.sample(rng(1), 4000), 4000)
     own = x[np.abs(x).max(axis=1) <= 0.2]  # the boxes do not overlap
     assert abs(len(own) - 2000) < 5 * np.sqrt(1000)
     np.testing.assert_allclose(own.mean(axis=0), 0, atol=5 * 0.2 / np.sqrt(3 * 2000))
     np.testing.assert_allclose(own.std(axis=0), 0.2 / np.sqrt(3), rtol=0.1)
     near = np.array([[0.1, 0.05], [0.3, 0.0], [1.0, -0.5]])
-    moved, _ = confined(rng(), space, near, 0, known, 0.1)
+    moved, _ = TrustSet(space, known, 0.1).confine(rng(), near, 0)
     # (0.3, 0) is closest to the first point, (1, -0.5) to the second one.
-    np.testing.assert_allclose(moved, [[0.1, 0.05], [0.2, 0.0], [0.7, -0.5]])
+    np.testing.assert_allclose(moved[0], near[0])
+    np.testing.assert_allclose(moved[1:, 1], near[1:, 1])
+    assert abs(moved[1, 0]) < 0.2
+    assert 0.3 < moved[2, 0] < 0.7
 
 
 def test_the_maximum_of_a_draw_is_sought_in_the_trust_set():
     space = Space({f"x{i}": Float(0, 1) for i in range(5)})
     known = space.sample(rng(), 6)
-    h = half_width(0.2, 6, 5)
+    h = trust_set(0.2, space, known).h
     score = linear(*np.ones((2, 5)))
     found = space.encode(maximise(rng(1), score, space, centres=known[:2], known=known))
     assert is_inside(found, known, h, slice(None)).all()
@@ -108,6 +133,19 @@ def test_without_good_points_the_whole_space_is_searched():
     assert drawn[0] == drawn[1]
 
 
+def test_draws_with_the_same_maximum_get_points_of_the_trust_set_too():
+    """All want the same corner of a box: the next best points lie in it, not anywhere."""
+    space = Space({"x": Float(-1, 1)})
+    known = np.array([[0.5]])
+    h = trust_set(0.2, space, known).h
+    for few in (Search(restarts=2, restarts_per_draw=1), Search(candidates=4)):
+        found = maximise(
+            rng(), linear(*np.ones((6, 1))), space, search=few, centres=known, known=known
+        )
+        assert is_inside(space.encode(found), known, h, slice(None)).all()
+        assert len({p["x"] for p in found}) == 6
+
+
 def test_a_constraint_holds_inside_the_trust_set_too():
     space = Space(
         {f"x{i}": Float(0, 1) for i in range(4)}, constraint=lambda p: p["x0"] + p["x1"] <= 0.9
@@ -125,7 +163,7 @@ def test_given_parameters_leave_boxes_around_the_others():
     region = SpaceRegion(space, {"x0": 0.25})
     found = maximise(rng(1), linear(*np.ones((1, 4))), region, centres=known[:2], known=known)
     assert found[0]["x0"] == 0.25
-    assert is_inside(space.encode(found), known, half_width(0.2, 6, 3), slice(1, 4)).all()
+    assert is_inside(space.encode(found), known, 0.2 + 0.03 * 6 / 4, slice(1, 4)).all()
 
 
 def test_a_search_walks_out_of_the_first_boxes():

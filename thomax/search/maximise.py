@@ -43,10 +43,11 @@ def maximise(
         search: How thoroughly to search.
         exclude: Points that are not returned.
         centres: Encoded good points whose neighbourhood is searched as well.
-        known: Encoded points that may satisfy the constraint: where it refuses nearly all random
-            points, others are found from these.
+        known: The encoded points that were evaluated, if any. Where there are centres too, numbers
+            stay within `search.trust` of them at first; and where a constraint refuses nearly all
+            random points, others are found from these.
         distinct: Whether all points must be different; if not, each is its draw's maximum over
-            the whole space, save what is excluded.
+            the whole space that is searched, save what is excluded.
 
     Returns:
         The points of the draws in their order; fewer where a finite space has no more.

@@ -1,8 +1,8 @@
 """Search a space too large to be scored whole: climb from the best of many candidates.
 
-Random points and neighbours of good ones are screened, the best of them climbed by limited-memory
-BFGS with exact gradients along continuous parameters, in turns with the best single change of a
-discrete one.
+Random points, at first near evaluated ones (`trust`), and neighbours of good ones are screened,
+the best of them climbed by limited-memory BFGS with exact gradients along continuous parameters,
+in turns with the best single change of a discrete one.
 
 Notation:
     B, R     draws, and starts for each draw
@@ -20,7 +20,7 @@ from thomax.model.lbfgs import minimise
 from thomax.search.changes import has_many_changes, is_choice, promised_changes
 from thomax.search.scores import NO_NUMBER, ROWS, groups_of_draws
 from thomax.search.settings import Search
-from thomax.search.trust import Box, confined, half_width
+from thomax.search.trust import Box, trust_set
 from thomax.space.space import Block, Space
 from thomax.support.types import ParamsLike
 
@@ -75,7 +75,11 @@ def climb_candidates(
         stop_if_taken: Whether to stop where the best point of a draw is excluded, or chosen for
             an earlier draw: the search knows the next best only by chance.
     """
-    candidates, box = _candidates(rng, space, search, centres, known)
+    candidates = _candidates(rng, space, search, centres, known)
+    has_centres = centres is not None and len(centres) > 0
+    trusted = trust_set(search.trust if has_centres else None, space, np.asarray(known))
+    spread = len(candidates) - int(search.local_fraction * len(candidates))
+    candidates, box = trusted.confine(rng, candidates, spread)
     wanted = search.restarts // batch_size(score) * (_CHEAP if has_many_changes(space) else 1)
     restarts = max(search.restarts_per_draw, min(wanted, _MOST_CLIMBED // space.dimension))
     chosen: list[np.ndarray] = []
@@ -92,6 +96,7 @@ def climb_candidates(
             point = next(filter(is_new, ranked), None)
             if point is None:
                 others = _sample(rng, space, search.candidates, known)
+                others, _ = trusted.confine(rng, others, len(others))
                 point = next(filter(is_new, _others(group, i, space, others)), None)
             if point is not None:
                 chosen.append(point)
@@ -155,21 +160,14 @@ def _candidates(
     search: Search,
     centres: np.ndarray | None,
     known: ArrayLike,
-) -> tuple[np.ndarray, Box]:
-    """Return random points, a share of them around the centres, and where they may be moved to."""
+) -> np.ndarray:
+    """Return random points, a share of them around the centres if there are any."""
     count = min(search.candidates, max(_FEWEST_CANDIDATES, _MOST_NUMBERS // space.dimension))
-    if centres is None or len(centres) == 0:
-        x = _sample(rng, space, count, known)
-        return x, Box.whole(x.shape)
     local = int(search.local_fraction * count)
-    x = _sample(rng, space, count - local, known)
-    if local:
-        x = np.concatenate([x, _around(rng, space, centres, local, known)])
-    evaluated = np.asarray(known)
-    h = half_width(search.trust, len(evaluated), len(space.parameters))
-    if h is None:
-        return x, Box.whole(x.shape)
-    return confined(rng, space, x, count - local, evaluated, h)
+    if centres is None or len(centres) == 0 or local == 0:
+        return _sample(rng, space, count, known)
+    elsewhere = _sample(rng, space, count - local, known)
+    return np.concatenate([elsewhere, _around(rng, space, centres, local, known)])
 
 
 def _sample(rng: np.random.Generator, space: Space, count: int, known: ArrayLike) -> np.ndarray:

@@ -3,11 +3,13 @@
 Far from a few values a draw is its prior, and the maximum of that lies at the faces of the cube.
 So at first points come from the union of boxes around all evaluated points, as in Vizier's trust
 region (Song et al. 2024); the boxes grow with the evaluations for each parameter until each could
-hold the whole space. Choices and Booleans, of which nothing is near, are always free.
+hold the whole space. Choices and Booleans, of which nothing is near, are always free, and so are
+numbers that not every point has.
 
 Notation:
     h    half the side of a box, as a share of a parameter's range
     n    evaluated points, d parameters
+    D    columns of encoded points
 """
 
 from dataclasses import dataclass
@@ -46,66 +48,81 @@ class Box:
         return Box(self.low[index], self.high[index])
 
 
-def half_width(trust: float | None, n: int, d: int) -> float | None:
-    """Return h, or None where the whole space is searched.
+@dataclass(frozen=True)
+class TrustSet:
+    """Boxes around the evaluated points, or the whole space.
+
+    Args:
+        space: The space that is searched.
+        known: The evaluated points, encoded, (n, D).
+        h: Half the side of the boxes; None for the whole space.
+    """
+
+    space: Space
+    known: np.ndarray
+    h: float | None
+
+    def confine(
+        self, rng: np.random.Generator, x: np.ndarray, spread: int
+    ) -> tuple[np.ndarray, Box]:
+        """Return points inside the trust set, and the boxes that they may be moved in.
+
+        Args:
+            rng: The source of random numbers.
+            x: Encoded points, (N, D).
+            spread: How many of them, the first ones, are spread over the space: each is drawn into
+                the box of a random evaluated point. The others are near one already: where they
+                leave the box of the closest, they come to a random place in it.
+        """
+        numeric = _numeric(self.space)
+        if self.h is None or not len(numeric):
+            return x, Box.whole(x.shape)
+        width = 2 * self.h  # the cube's sides are 2 long
+        centres = np.empty_like(x)
+        centres[:spread] = self.known[rng.integers(len(self.known), size=spread)]
+        centres[spread:] = _closest(x[spread:], self.known)
+        box = Box(np.full(x.shape, -1.0), np.full(x.shape, 1.0))
+        box.low[:, numeric] = np.maximum(centres[:, numeric] - width, -1.0)
+        box.high[:, numeric] = np.minimum(centres[:, numeric] + width, 1.0)
+        # Points that were only cut off would pile up on the faces.
+        leaves = (x < box.low) | (x > box.high)
+        leaves[:spread] = True
+        low, high = box.low[:, numeric], box.high[:, numeric]
+        inside = x.copy()
+        inside[:, numeric] = np.where(
+            leaves[:, numeric], low + (high - low) * rng.uniform(size=low.shape), x[:, numeric]
+        )
+        inside = self.space.snap(inside)
+        return np.where(self.space.satisfies(inside)[:, None], inside, x), box
+
+
+def trust_set(trust: float | None, space: Space, known: np.ndarray) -> TrustSet:
+    """Return where points are proposed.
 
     Args:
         trust: h before anything is evaluated; None for the whole space.
-        n: The number of evaluated points.
-        d: The number of parameters.
+        space: The space that is searched.
+        known: The evaluated points, encoded, (n, D).
 
     Examples:
-        >>> half_width(0.2, 0, 9), half_width(0.2, 1000, 9)
-        (0.2, None)
+        >>> from thomax import Float
+        >>> space = Space({"x": Float(0, 1), "y": Float(0, 1)})
+        >>> trust_set(0.2, space, np.zeros((10, 2))).h, trust_set(0.2, space, np.zeros((99, 2))).h
+        (0.3, None)
     """
-    if trust is None or n == 0:
-        return None
-    h = trust + _GROWTH * n / (d + 1)
-    return h if h < _WHOLE else None
-
-
-def confined(
-    rng: np.random.Generator,
-    space: Space,
-    candidates: np.ndarray,
-    spread: int,
-    known: np.ndarray,
-    h: float,
-) -> tuple[np.ndarray, Box]:
-    """Return candidates inside the trust set, and the boxes that they may move in.
-
-    Args:
-        rng: The source of random numbers.
-        space: The space that is searched.
-        candidates: Encoded points, (N, D).
-        spread: How many of them, the first ones, are spread over the space: each is drawn into the
-            box of a random evaluated point. The others are near one already, and are moved into
-            the box of the closest.
-        known: The evaluated points, encoded, (n, D).
-        h: Half the side of the boxes.
-    """
-    numeric = _numeric(space)
-    if not len(numeric):
-        return candidates, Box.whole(candidates.shape)
-    width = 2 * h  # the cube's sides are 2 long
-    centres = np.empty_like(candidates)
-    centres[:spread] = known[rng.integers(len(known), size=spread)]
-    centres[spread:] = _closest(candidates[spread:], known)
-    box = Box(np.full(candidates.shape, -1.0), np.full(candidates.shape, 1.0))
-    box.low[:, numeric] = np.maximum(centres[:, numeric] - width, -1.0)
-    box.high[:, numeric] = np.minimum(centres[:, numeric] + width, 1.0)
-    x = candidates.copy()
-    x[:spread, numeric] = centres[:spread, numeric] + width * candidates[:spread, numeric]
-    x = space.snap(np.clip(x, box.low, box.high))
-    return np.where(space.satisfies(x)[:, None], x, candidates), box
+    n, d = len(known), len(space.parameters)
+    h = None if trust is None or n == 0 else trust + _GROWTH * n / (d + 1)
+    return TrustSet(space, known, None if h is None or h >= _WHOLE else h)
 
 
 def _numeric(space: Space) -> np.ndarray:
-    """Return the columns of numbers and ordered levels: of a Boolean nothing is near."""
+    """Return the columns of numbers and ordered levels that every point has."""
     columns = [
         b.columns.start
         for b in space.blocks
-        if b.columns.stop - b.columns.start == 1 and (b.levels is None or len(b.levels) > 2)
+        if b.columns.stop - b.columns.start == 1
+        and (b.levels is None or len(b.levels) > 2)
+        and not space.parameters[b.name].when
     ]
     return np.array(columns, int)
 
