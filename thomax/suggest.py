@@ -24,6 +24,7 @@ from thomax.policies.prepared import HasMarginals
 from thomax.policies.sto import STOBNTSLinear
 from thomax.search.maximise import maximise
 from thomax.search.settings import Search
+from thomax.search.trust import start_length
 from thomax.space.given import Region
 from thomax.space.pool import Pool
 from thomax.space.space import Space
@@ -32,8 +33,6 @@ from thomax.support.types import Params, ParamsLike
 FEWEST_VALUES = 3  # with fewer, a model knows no better than the values
 _RECOMMEND_DRAWS = 16  # draws averaged to estimate the posterior mean
 _GREEDY_STD = 0.25  # of draws while there are few values, in posterior standard deviations
-_GREEDY_EACH = 3  # values for each parameter before draws get their later deviation
-_GREEDY_MOST = 30  # values, however many parameters there are
 _POOL_PARAMETERS = 10  # that a pool counts as
 _FEW = 2  # parameters: there is time to look everywhere
 _FEW_WITH_CHOICES = 5  # parameters: there is time to look at every option
@@ -223,7 +222,7 @@ def default_policy(space: Space | Pool) -> STOBNTSLinear:
         space: The space that will be searched.
     """
     d = _POOL_PARAMETERS if isinstance(space, Pool) else len(space.parameters)
-    length = min(_GREEDY_MOST, _GREEDY_EACH * d)
+    length = start_length(d)
     if _needs_full_exploration(space):
         return STOBNTSLinear(beta=GreedyStart(length, then=1.0), warp_targets=False)
     return STOBNTSLinear(beta=GreedyStart(length, then=0.5))

@@ -2,8 +2,9 @@
 
     python -m benchmarks.early.page
 
-`benchmarks/results/early/own` holds the default and its rivals, `.../screens`
-variants of the former default, called `auto` there; each method took its own first points.
+`benchmarks/results/early/own` holds the default and its rivals, `.../trust` the default beside
+itself without a trust set, `.../screens` variants of the former default, called `auto` there; each
+method took its own first points.
 """
 
 import json
@@ -34,6 +35,7 @@ VARIANTS = {
     "auto+beta=0.2<30+initial=5+scale_prior_std=0.6": "both, and scales that differ more",
     "auto+beta=0.2<30+initial=5+inputs=waves": "both, and inputs seen through random waves",
 }
+WHOLE = {"auto+trust=none": "the whole space from the start"}
 RIVALS = {
     "optuna-gp": "Optuna GPSampler", "optuna-tpe": "Optuna TPE", "random": "random search",
     "optuna-cmaes": "Optuna CMA-ES", "botorch-qlognei": "qLogNEI", "botorch-turbo": "TuRBO-1",
@@ -117,7 +119,7 @@ def tables(folder: Path = RESULTS) -> str:
     Args:
         folder: Where the results are.
     """
-    ours, screens = fields(folder / "own"), fields(folder / "screens")
+    ours, trust, screens = (fields(folder / name) for name in ("own", "trust", "screens"))
     return "\n".join([
         BEGIN, "",
         "## The default against its rivals", "",
@@ -130,6 +132,9 @@ def tables(folder: Path = RESULTS) -> str:
         "Tasks on which a rival was ahead in every run, both after 16 evaluations and after "
         f"{AFTER[-1]}:", "",
         *losses(ours), "",
+        "## The default against itself without a trust set", "",
+        "Win rates of the default against `Search(trust=None)`:", "",
+        *table(trust, WHOLE, reverse=False), "",
         "## Variants against the former default", "",
         "Win rates of each variant against the former default (d + 4 first points, at most 20, "
         "`beta` 0.5, or 1 in spaces that are explored fully):", "",

@@ -37,17 +37,16 @@ def numeric(space):
     return [c for c in one if c != space.blocks[list(space.parameters).index("on")].columns.start]
 
 
-def test_the_boxes_grow_until_each_could_hold_the_space():
-    space = Space({f"x{i}": Float(0, 1) for i in range(9)})
+@pytest.mark.parametrize(("d", "start"), [(1, 3), (9, 27), (10, 30), (40, 30)])
+def test_the_start_has_three_evaluations_for_each_parameter_at_most_thirty(d, start):
+    space = Space({f"x{i}": Float(0, 1) for i in range(d)})
 
-    def h(trust, n):
-        return trust_set(trust, space, np.zeros((n, 9))).h
+    def h(n, trust=0.2):
+        return trust_set(trust, space, np.zeros((n, d))).h
 
-    assert h(0.2, 0) is None  # nothing is evaluated: there is no box
-    assert h(0.2, 10) == pytest.approx(0.2 + 0.03)
-    assert h(0.2, 99) == pytest.approx(0.2 + 0.297)
-    assert h(0.2, 100) is None
-    assert h(None, 10) is h(0.5, 10) is None
+    assert h(0) is None  # nothing is evaluated: there is no box
+    assert h(1) == h(start - 1) == 0.2
+    assert h(start) is h(start + 1) is h(1, trust=None) is None
 
 
 def test_candidates_come_into_boxes_and_choices_stay_as_they_were():
@@ -163,7 +162,7 @@ def test_given_parameters_leave_boxes_around_the_others():
     region = SpaceRegion(space, {"x0": 0.25})
     found = maximise(rng(1), linear(*np.ones((1, 4))), region, centres=known[:2], known=known)
     assert found[0]["x0"] == 0.25
-    assert is_inside(space.encode(found), known, 0.2 + 0.03 * 6 / 4, slice(1, 4)).all()
+    assert is_inside(space.encode(found), known, 0.2, slice(1, 4)).all()
 
 
 def test_a_search_walks_out_of_the_first_boxes():

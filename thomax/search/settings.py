@@ -26,8 +26,8 @@ class Search:
         rounding: Whether to treat all parameters as continuous, and round at the end.
         random_starts: Whether to improve random candidates, whatever their scores.
         trust: How far from what was evaluated numbers are searched at first, as a share of their
-            ranges. The distance grows with the evaluations for each parameter; from one half on,
-            and with None from the start, it is the whole space.
+            ranges: until there are three evaluations for each parameter, at most 30. None searches
+            the whole space from the start.
         scalarisation: How the draws of several objectives become one score: by a random augmented
             "chebyshev" weighting of each draw, or by the "hypervolume" that it adds to the front.
 

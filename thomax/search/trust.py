@@ -1,10 +1,10 @@
 """The trust set: numbers stay near what was evaluated at first, and are free later.
 
 Far from a few values a draw is its prior, and the maximum of that lies at the faces of the cube.
-So at first points come from the union of boxes around all evaluated points, as in Vizier's trust
-region (Song et al. 2024); the boxes grow with the evaluations for each parameter until each could
-hold the whole space. Choices and Booleans, of which nothing is near, are always free, and so are
-numbers that not every point has.
+So at first points come from the union of boxes around all evaluated points. Vizier's trust region
+(Song et al. 2024) is such a union, which grows; here it ends with the start of a search. Choices
+and Booleans, of which nothing is near, are always free, and so are numbers that not every point
+has.
 
 Notation:
     h    half the side of a box, as a share of a parameter's range
@@ -18,8 +18,8 @@ import numpy as np
 
 from thomax.space.space import Space
 
-_GROWTH = 0.03  # of h for each evaluation of each parameter
-_WHOLE = 0.5  # h at which the whole space is searched
+_START_EACH = 3  # evaluations for each parameter that the start of a search has
+_START_MOST = 30  # however many parameters there are
 
 
 @dataclass(frozen=True)
@@ -96,23 +96,31 @@ class TrustSet:
         return np.where(self.space.satisfies(inside)[:, None], inside, x), box
 
 
+def start_length(d: int) -> int:
+    """Return how many evaluations the start of a search has.
+
+    Args:
+        d: The number of parameters.
+    """
+    return min(_START_MOST, _START_EACH * d)
+
+
 def trust_set(trust: float | None, space: Space, known: np.ndarray) -> TrustSet:
     """Return where points are proposed.
 
     Args:
-        trust: h before anything is evaluated; None for the whole space.
+        trust: h during the start of a search; None for the whole space.
         space: The space that is searched.
         known: The evaluated points, encoded, (n, D).
 
     Examples:
         >>> from thomax import Float
         >>> space = Space({"x": Float(0, 1), "y": Float(0, 1)})
-        >>> trust_set(0.2, space, np.zeros((10, 2))).h, trust_set(0.2, space, np.zeros((99, 2))).h
-        (0.3, None)
+        >>> trust_set(0.2, space, np.zeros((5, 2))).h, trust_set(0.2, space, np.zeros((6, 2))).h
+        (0.2, None)
     """
-    n, d = len(known), len(space.parameters)
-    h = None if trust is None or n == 0 else trust + _GROWTH * n / (d + 1)
-    return TrustSet(space, known, None if h is None or h >= _WHOLE else h)
+    is_start = 0 < len(known) < start_length(len(space.parameters))
+    return TrustSet(space, known, trust if is_start else None)
 
 
 def _numeric(space: Space) -> np.ndarray:
