@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 from thomax.storage.metrics import PLAIN, UNNAMED, Metrics, require_metrics
 from thomax.storage.records import Record
 from thomax.storage.trial import Trial
+from thomax.support.spelling import spell_checked
 from thomax.support.types import Json
 
 Measured: TypeAlias = float | Sequence[float | None] | None
@@ -21,6 +22,7 @@ NoiseStd: TypeAlias = float | Mapping[str, float] | None
 MISSING: Any = object()  # no value was passed: None is one, and means a failure
 
 
+@spell_checked
 @dataclass(frozen=True)
 class Result:
     """What an objective returns if it knows more than the value.
