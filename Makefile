@@ -109,7 +109,7 @@ build: $(VENV)/.installed-build
 stress: $(VENV)/.installed-integrations
 	$(BIN)/python -m pytest stress -vv -p no:cacheprovider $(if $(QUICK),-n 2 --dist loadfile,--full)
 
-bench-draws: $(VENV)/.installed-plot
+bench-draws: $(VENV)/.installed-tasks
 	$(BIN)/python -m benchmarks.draws $(if $(QUICK),--quick)
 
 bench-start: $(VENV)/.installed-bench
