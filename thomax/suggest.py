@@ -94,11 +94,18 @@ def suggest(
             exclude=exclude,
             centres=data.x[data.best(_CENTRES if policy.search_near_best else 0)],
             known=data.x if len(data.x) else data.pending,
+            evaluated=_worked(data) if policy.search_near_best else (),
             distinct=distinct,
         )
         if not repeatable or isinstance(data, MetricData):
             return found
         return _with_repeats(policy, score, space, data, found, repeatable, repeat_margin)
+
+
+def _worked(data: Data | MetricData) -> np.ndarray:
+    """Return the points that have a value."""
+    failed = data.outcomes.failed if isinstance(data, MetricData) else data.failed
+    return data.x[~failed]
 
 
 def _with_repeats(

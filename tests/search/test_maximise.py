@@ -23,7 +23,7 @@ def test_there_is_one_public_word_for_maximising():
 
 def test_the_search_stops_where_the_best_point_is_taken_and_can_be_looked_up():
     score, best = bowl(BEST, BEST), GRID.decode(BEST[None])
-    arguments = (score, GRID, QUICK, [], None, ())
+    arguments = (score, GRID, QUICK, [], None, (), ())
     climb = partial(climb_candidates, distinct=True)
     stopped = climb(rng(), *arguments, stop_if_taken=True)
     assert stopped.stopped

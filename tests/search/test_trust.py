@@ -106,12 +106,12 @@ def test_the_maximum_of_a_draw_is_sought_in_the_trust_set():
     known = space.sample(rng(), 6)
     h = trust_set(0.2, space, known).h
     score = linear(*np.ones((2, 5)))
-    found = space.encode(maximise(rng(1), score, space, centres=known[:2], known=known))
+    found = space.encode(maximise(rng(1), score, space, centres=known[:2], evaluated=known))
     assert is_inside(found, known, h, slice(None)).all()
     best = np.minimum(known + 2 * h, 1).sum(axis=1).max()  # the upper corner of a box
     np.testing.assert_allclose(found[0].sum(), best, atol=1e-3)
     free = maximise(
-        rng(1), score, space, search=Search(trust=None), centres=known[:2], known=known
+        rng(1), score, space, search=Search(trust=None), centres=known[:2], evaluated=known
     )
     np.testing.assert_allclose(space.encode(free)[0], 1, atol=1e-3)
 
@@ -120,9 +120,8 @@ def test_without_good_points_the_whole_space_is_searched():
     """Random points, and what an initial design does not know yet, are no matter of trust."""
     space = Space({f"x{i}": Float(0, 1) for i in range(5)})
     known = space.sample(rng(), 6)
-    for centres in (None, known[:0]):
-        found = maximise(rng(), linear(*np.ones((1, 5))), space, centres=centres, known=known)
-        np.testing.assert_allclose(space.encode(found), 1, atol=1e-3)
+    found = maximise(rng(), linear(*np.ones((1, 5))), space, centres=known[:2], known=known)
+    np.testing.assert_allclose(space.encode(found), 1, atol=1e-3)
     drawn = []
     for search in (Search(), Search(trust=None)):
         optimizer = Optimizer(space, Random(), seed=0, initial=2, search=search)
@@ -139,7 +138,7 @@ def test_draws_with_the_same_maximum_get_points_of_the_trust_set_too():
     h = trust_set(0.2, space, known).h
     for few in (Search(restarts=2, restarts_per_draw=1), Search(candidates=4)):
         found = maximise(
-            rng(), linear(*np.ones((6, 1))), space, search=few, centres=known, known=known
+            rng(), linear(*np.ones((6, 1))), space, search=few, centres=known, evaluated=known
         )
         assert is_inside(space.encode(found), known, h, slice(None)).all()
         assert len({p["x"] for p in found}) == 6
@@ -151,7 +150,7 @@ def test_a_constraint_holds_inside_the_trust_set_too():
     )
     known = space.sample(rng(), 5)
     score = linear(*np.ones((3, 4)))
-    found = maximise(rng(1), score, space, centres=known[:1], known=known)
+    found = maximise(rng(1), score, space, centres=known[:1], evaluated=known)
     assert len(found) == 3
     assert all(p["x0"] + p["x1"] <= 0.9 for p in found)
 
@@ -160,9 +159,18 @@ def test_given_parameters_leave_boxes_around_the_others():
     space = Space({f"x{i}": Float(0, 1) for i in range(4)})
     known = space.sample(rng(), 6)
     region = SpaceRegion(space, {"x0": 0.25})
-    found = maximise(rng(1), linear(*np.ones((1, 4))), region, centres=known[:2], known=known)
+    found = maximise(rng(1), linear(*np.ones((1, 4))), region, centres=known[:2], evaluated=known)
     assert found[0]["x0"] == 0.25
     assert is_inside(space.encode(found), known, 0.2, slice(1, 4)).all()
+
+
+def test_failed_evaluations_are_nothing_to_stay_near_to():
+    optimizer = Optimizer({f"x{i}": Float(0, 1) for i in range(5)}, seed=0, initial=0)
+    bad, good = ({f"x{i}": v for i in range(5)} for v in (0.95, 0.1))
+    optimizer.tell(good, 1.0)
+    optimizer.tell(bad, error="burst")
+    proposed = optimizer.space.encode([t.params for t in optimizer.ask(8)])
+    assert is_inside(proposed, optimizer.space.encode([good]), 0.2, slice(None)).all()
 
 
 def test_a_search_walks_out_of_the_first_boxes():

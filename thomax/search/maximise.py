@@ -32,6 +32,7 @@ def maximise(
     exclude: Sequence[ParamsLike] = (),
     centres: np.ndarray | None = None,
     known: ArrayLike = (),
+    evaluated: ArrayLike = (),
     distinct: bool = True,
 ) -> list[Params]:
     """Return the point where each draw is largest.
@@ -43,9 +44,10 @@ def maximise(
         search: How thoroughly to search.
         exclude: Points that are not returned.
         centres: Encoded good points whose neighbourhood is searched as well.
-        known: The encoded points that were evaluated, if any. Where there are centres too, numbers
-            stay within `search.trust` of them at first; and where a constraint refuses nearly all
-            random points, others are found from these.
+        known: Encoded points that may satisfy the constraint: where it refuses nearly all random
+            points, others are found from these.
+        evaluated: Encoded points within `search.trust` of which numbers stay at first; without
+            any, and later, the whole space is searched.
         distinct: Whether all points must be different; if not, each is its draw's maximum over
             the whole space that is searched, save what is excluded.
 
@@ -54,7 +56,15 @@ def maximise(
     """
     if isinstance(space, Region):
         return _maximise_in_region(
-            rng, score, space, exclude, centres, known, search=search, distinct=distinct
+            rng,
+            score,
+            space,
+            exclude,
+            centres,
+            known,
+            evaluated,
+            search=search,
+            distinct=distinct,
         )
     if isinstance(space, Pool):
         return best_points(score, space, exclude, distinct=distinct)
@@ -62,7 +72,7 @@ def maximise(
     if can_be_enumerated and _is_enumerated_first(space, search):
         return best_points(score, space, exclude, distinct=distinct)
     found = climb_candidates(
-        rng, score, space, search, exclude, centres, known,
+        rng, score, space, search, exclude, centres, known, evaluated,
         distinct=distinct, stop_if_taken=can_be_enumerated,
     )  # fmt: skip
     if found.stopped:
@@ -77,6 +87,7 @@ def _maximise_in_region(
     exclude: Sequence[ParamsLike],
     centres: np.ndarray | None,
     known: ArrayLike,
+    evaluated: ArrayLike,
     *,
     search: Search,
     distinct: bool,
@@ -93,11 +104,13 @@ def _maximise_in_region(
     if region.given and isinstance(region.space, Space):
         score = EmbeddedEvaluator(evaluator(score), region)
         centres = None if centres is None else region.project(centres)
-        rows = np.asarray(known)
-        known = region.project(rows) if len(rows) else rows
+        known, evaluated = (
+            region.project(rows) if len(rows) else rows
+            for rows in (np.asarray(known), np.asarray(evaluated))
+        )
     found = maximise(
         rng, score, region.space, search=search, exclude=taken, centres=centres, known=known,
-        distinct=distinct,
+        evaluated=evaluated, distinct=distinct,
     )  # fmt: skip
     return [region.completed(point) for point in found]
 

@@ -57,6 +57,7 @@ def climb_candidates(
     exclude: Sequence[ParamsLike],
     centres: np.ndarray | None,
     known: ArrayLike,
+    evaluated: ArrayLike,
     *,
     distinct: bool,
     stop_if_taken: bool,
@@ -71,16 +72,18 @@ def climb_candidates(
         exclude: Points that are not returned.
         centres: Encoded good points whose neighbourhood is searched as well.
         known: Encoded points that may satisfy the constraint.
+        evaluated: Encoded points near which numbers stay at first.
         distinct: Whether draws must have different points.
         stop_if_taken: Whether to stop where the best point of a draw is excluded, or chosen for
             an earlier draw: the search knows the next best only by chance.
     """
     candidates = _candidates(rng, space, search, centres, known)
-    has_centres = centres is not None and len(centres) > 0
-    trusted = trust_set(search.trust if has_centres else None, space, np.asarray(known))
+    trusted = trust_set(search.trust, space, np.asarray(evaluated))
     spread = len(candidates) - int(search.local_fraction * len(candidates))
     candidates, box = trusted.confine(rng, candidates, spread)
-    wanted = search.restarts // batch_size(score) * (_CHEAP if has_many_changes(space) else 1)
+    # A climb in a box ends where its box does: at first a batch needs as many as a single draw.
+    shared_by = batch_size(score) if trusted.is_whole else 1
+    wanted = search.restarts // shared_by * (_CHEAP if has_many_changes(space) else 1)
     restarts = max(search.restarts_per_draw, min(wanted, _MOST_CLIMBED // space.dimension))
     chosen: list[np.ndarray] = []
 

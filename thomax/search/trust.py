@@ -62,6 +62,11 @@ class TrustSet:
     known: np.ndarray
     h: float | None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole space."""
+        return self.h is None
+
     def confine(
         self, rng: np.random.Generator, x: np.ndarray, spread: int
     ) -> tuple[np.ndarray, Box]:
@@ -74,9 +79,9 @@ class TrustSet:
                 the box of a random evaluated point. The others are near one already: where they
                 leave the box of the closest, they come to a random place in it.
         """
-        numeric = _numeric(self.space)
-        if self.h is None or not len(numeric):
+        if self.h is None:
             return x, Box.whole(x.shape)
+        numeric = _numeric(self.space)
         width = 2 * self.h  # the cube's sides are 2 long
         centres = np.empty_like(x)
         centres[:spread] = self.known[rng.integers(len(self.known), size=spread)]
@@ -120,7 +125,7 @@ def trust_set(trust: float | None, space: Space, known: np.ndarray) -> TrustSet:
         (0.2, None)
     """
     is_start = 0 < len(known) < start_length(len(space.parameters))
-    return TrustSet(space, known, trust if is_start else None)
+    return TrustSet(space, known, trust if is_start and len(_numeric(space)) else None)
 
 
 def _numeric(space: Space) -> np.ndarray:
