@@ -46,26 +46,19 @@ def maximise(
         centres: Encoded good points whose neighbourhood is searched as well.
         known: Encoded points that may satisfy the constraint: where it refuses nearly all random
             points, others are found from these.
-        evaluated: Encoded points within `search.trust` of which numbers stay at first; without
-            any, and later, the whole space is searched.
+        evaluated: Encoded points that have a value: at first, numbers stay within `search.trust`
+            of one of them. Without any the whole space is searched.
         distinct: Whether all points must be different; if not, each is its draw's maximum over
-            the whole space that is searched, save what is excluded.
+            all that is searched, save what is excluded.
 
     Returns:
         The points of the draws in their order; fewer where a finite space has no more.
     """
     if isinstance(space, Region):
         return _maximise_in_region(
-            rng,
-            score,
-            space,
-            exclude,
-            centres,
-            known,
-            evaluated,
-            search=search,
+            rng, score, space, exclude, centres, known, evaluated, search=search,
             distinct=distinct,
-        )
+        )  # fmt: skip
     if isinstance(space, Pool):
         return best_points(score, space, exclude, distinct=distinct)
     can_be_enumerated = space.size <= search.max_enumerated

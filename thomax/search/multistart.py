@@ -72,7 +72,7 @@ def climb_candidates(
         exclude: Points that are not returned.
         centres: Encoded good points whose neighbourhood is searched as well.
         known: Encoded points that may satisfy the constraint.
-        evaluated: Encoded points near which numbers stay at first.
+        evaluated: Encoded points that have a value, near which numbers stay at first.
         distinct: Whether draws must have different points.
         stop_if_taken: Whether to stop where the best point of a draw is excluded, or chosen for
             an earlier draw: the search knows the next best only by chance.
@@ -262,7 +262,7 @@ def _continuous_columns(space: Space, x: np.ndarray) -> np.ndarray:
 def _climb(
     score: Evaluator, x: np.ndarray, free: np.ndarray, box: Box, iterations: int
 ) -> np.ndarray:
-    """Maximise each draw from each start over the free columns of its box, and of the start."""
+    """Maximise each draw from each start over the free columns, within the box of the start."""
     found = minimise(
         _negative(score),
         x,

@@ -25,9 +25,9 @@ class Search:
             is fast, else where the best point that was found for a draw is taken.
         rounding: Whether to treat all parameters as continuous, and round at the end.
         random_starts: Whether to improve random candidates, whatever their scores.
-        trust: How far from what was evaluated numbers are searched at first, as a share of their
-            ranges: until there are three evaluations for each parameter, at most 30. None searches
-            the whole space from the start.
+        trust: How far from evaluated points numbers are searched at first, to either side, as a
+            share of their ranges: until there are three values for each parameter, at most 30.
+            None searches the whole space from the start.
         scalarisation: How the draws of several objectives become one score: by a random augmented
             "chebyshev" weighting of each draw, or by the "hypervolume" that it adds to the front.
 

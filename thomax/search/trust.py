@@ -1,14 +1,14 @@
-"""The trust set: numbers stay near what was evaluated at first, and are free later.
+"""The trust set: numbers stay near points that have a value at first, and are free later.
 
 Far from a few values a draw is its prior, and the maximum of that lies at the faces of the cube.
-So at first points come from the union of boxes around all evaluated points. Vizier's trust region
-(Song et al. 2024) is such a union, which grows; here it ends with the start of a search. Choices
-and Booleans, of which nothing is near, are always free, and so are numbers that not every point
-has.
+So at first points come from the union of boxes around all evaluated points that did not fail.
+Vizier's trust region (Song et al. 2024) is such a union, which grows; here it ends with the start
+of a search. Choices and Booleans, of which nothing is near, are always free, and so are
+conditional numbers, which not every point has.
 
 Notation:
     h    half the side of a box, as a share of a parameter's range
-    n    evaluated points, d parameters
+    n    evaluated points that have a value; d parameters
     D    columns of encoded points
 """
 
@@ -50,11 +50,11 @@ class Box:
 
 @dataclass(frozen=True)
 class TrustSet:
-    """Boxes around the evaluated points, or the whole space.
+    """Boxes around evaluated points, or the whole space.
 
     Args:
         space: The space that is searched.
-        known: The evaluated points, encoded, (n, D).
+        known: The evaluated points that have a value, encoded, (n, D).
         h: Half the side of the boxes; None for the whole space.
     """
 
@@ -116,7 +116,7 @@ def trust_set(trust: float | None, space: Space, known: np.ndarray) -> TrustSet:
     Args:
         trust: h during the start of a search; None for the whole space.
         space: The space that is searched.
-        known: The evaluated points, encoded, (n, D).
+        known: The evaluated points that have a value, encoded, (n, D).
 
     Examples:
         >>> from thomax import Float
